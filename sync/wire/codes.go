@@ -1,0 +1,112 @@
+package wire
+
+// Code names one reason for a refusal. Codes travel between versions: a code
+// that was ever sent keeps its meaning, and a receiver copes with codes that
+// it does not know.
+type Code string
+
+// Common codes, spoken by the cloud and by the rack.
+const (
+	Unauthenticated Code = "unauthenticated"   // credentials missing or wrong
+	HostMismatch    Code = "host_mismatch"     // credentials belong to another rack
+	NotYourTask     Code = "not_your_task"     // the task is leased to someone else, or to nobody
+	AttemptOver     Code = "attempt_over"      // the attempt has ended or its lease ran out
+	RequestConflict Code = "request_conflict"  // a known request id came with another body
+	LimitExceeded   Code = "limit_exceeded"    // more than the sender is allowed
+	PayloadTooLarge Code = "payload_too_large" // a message above its bound
+	Expired         Code = "expired"           // the message arrived after its exp
+	Unsupported     Code = "unsupported"       // this version cannot do that
+	Internal        Code = "internal"          // a fault of phonerack itself
+)
+
+// Planner codes: why there is no decision for a turn.
+const (
+	NoProfile            Code = "no_profile"
+	ProfileUndecryptable Code = "profile_undecryptable"
+	ProviderTimeout      Code = "provider_timeout"
+	ProviderRateLimited  Code = "provider_rate_limited"
+	ProviderOverloaded   Code = "provider_overloaded"
+	ProviderAuth         Code = "provider_auth"
+	ProviderBadRequest   Code = "provider_bad_request"
+	ProviderUnreachable  Code = "provider_unreachable"
+	NoToolCall           Code = "no_tool_call"
+	MultipleToolCalls    Code = "multiple_tool_calls"
+	UnknownTool          Code = "unknown_tool"
+	BadArguments         Code = "bad_arguments"
+	Truncated            Code = "truncated"
+	Refused              Code = "refused"
+	ContentFiltered      Code = "content_filtered"
+
+	// PlannerTimeout and PlannerUnreachable are the rack's own: no answer came
+	// back before the turn's deadline, or the question could not be sent.
+	PlannerTimeout     Code = "planner_timeout"
+	PlannerUnreachable Code = "planner_unreachable"
+)
+
+// Local codes about slots and phones.
+const (
+	SlotBusy          Code = "slot_busy"          // someone else holds the slot's lease
+	SlotUnknown       Code = "slot_unknown"       // the board file has no such slot
+	SlotEmpty         Code = "slot_empty"         // no phone is plugged in there
+	NotLeased         Code = "not_leased"         // a write to a phone without a live lease
+	PhoneUnauthorized Code = "phone_unauthorized" // nobody accepted the debugging prompt yet
+	PhoneOffline      Code = "phone_offline"      // plugged in, does not answer
+	PhoneLost         Code = "phone_lost"         // gone in the middle of the work
+	PhoneSetup        Code = "phone_setup"        // the phone's settings forbid what was asked
+	PhoneTimeout      Code = "phone_timeout"      // the phone did not finish in time
+	OutcomeUnknown    Code = "outcome_unknown"    // the act may or may not have happened
+	CannotType        Code = "cannot_type"        // the text has no way into this phone
+	AppMissing        Code = "app_missing"        // the app is not installed
+	FileMissing       Code = "file_missing"       // no such file on the phone
+	FileDenied        Code = "file_denied"        // the phone does not allow access to the file
+	StorageFull       Code = "storage_full"       // no room left on the phone
+)
+
+// Local codes about what is on a screen.
+const (
+	ObservationFailed Code = "observation_failed" // the screen could not be read
+	StaleElement      Code = "stale_element"      // the index belongs to an older scene
+	UnknownElement    Code = "unknown_element"    // the scene has no such index
+	ElementHidden     Code = "element_hidden"     // nothing of the element can be touched
+	ElementDisabled   Code = "element_disabled"   // the element is greyed out
+)
+
+// Local codes about tasks and requests.
+const (
+	BudgetSpent    Code = "budget_spent"    // the task's steps are used up
+	DeadlinePassed Code = "deadline_passed" // the task's time is over
+	TaskCancelled  Code = "task_cancelled"  // someone cancelled the task
+	TaskFailed     Code = "task_failed"     // the planner gave up
+	TaskUnknown    Code = "task_unknown"    // no such task
+	LoopDetected   Code = "loop_detected"   // the same act on the same screen again and again
+	BadConfig      Code = "bad_config"      // a configuration file is wrong
+	BadRequest     Code = "bad_request"     // the request cannot be understood
+	UnknownAction  Code = "unknown_action"  // no such action
+	Forbidden      Code = "forbidden"       // the actor's role does not allow it
+	ShuttingDown   Code = "shutting_down"   // the controller is stopping
+)
+
+// passing holds the codes whose cause usually goes away by itself: the same
+// request may succeed when it is repeated later.
+var passing = map[Code]bool{
+	LimitExceeded:       true,
+	ProviderTimeout:     true,
+	ProviderRateLimited: true,
+	ProviderOverloaded:  true,
+	ProviderUnreachable: true,
+	NoToolCall:          true,
+	MultipleToolCalls:   true,
+	UnknownTool:         true,
+	BadArguments:        true,
+	Truncated:           true,
+	PlannerTimeout:      true,
+	PlannerUnreachable:  true,
+	SlotBusy:            true,
+	SlotEmpty:           true,
+	PhoneUnauthorized:   true,
+	PhoneOffline:        true,
+	PhoneTimeout:        true,
+	ObservationFailed:   true,
+	StaleElement:        true,
+	ShuttingDown:        true,
+}

@@ -1,0 +1,11 @@
+// Package wire holds what rack and cloud both have to know about each other's
+// messages. It is the one package of sync that every other part may import.
+//
+// A [Refusal] is how anything in phonerack says no: a code, its arguments, and
+// whether the same request may succeed later. It travels as JSON exactly so,
+// and becomes a sentence only where a person reads it: [Refusal.Sentence] looks
+// the code up in the catalogue of a language. Every sentence says what was
+// refused, why, and what to do about it.
+//
+// The package never does I/O.
+package wire
