@@ -1,0 +1,105 @@
+# phonerack: every target that people run. `make help` lists them.
+
+SHELL       := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+CACHE    := $(CURDIR)/.cache
+BIN      := $(CURDIR)/bin
+FUZZTIME ?= 30s
+# Set to an empty word to leave the race detector out, as on a machine that lacks it.
+RACE     ?= -race
+
+# Pinned tools: fetched by the Go tool itself, nothing is installed.
+GOFUMPT     := go run mvdan.cc/gofumpt@v0.12.0
+STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
+
+# The adb client of Debian's backports, unpacked by setup: a judge in tests.
+export PHONERACK_ADB   := $(CACHE)/rig/bin/adb
+export PHONERACK_CACHE := $(CACHE)
+
+ARM64 := CGO_ENABLED=1 GOOS=linux GOARCH=arm64 CC=aarch64-linux-gnu-gcc \
+	PKG_CONFIG_LIBDIR=/usr/lib/aarch64-linux-gnu/pkgconfig:/usr/share/pkgconfig
+
+.PHONY: help
+help: ## list the targets
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: setup
+setup: ## install what the other targets need; quick when nothing is missing
+	@firmware/rig/setup.sh
+
+.PHONY: build
+build: setup ## build the programs for this machine and rackd for the board into bin/
+	@mkdir -p $(BIN)
+	go build -o $(BIN)/ ./cmd/...
+	$(ARM64) go build -o $(BIN)/arm64/ ./cmd/rackd
+	CGO_ENABLED=0 GOOS=linux GOARCH=arm64 go build -o $(BIN)/arm64/ ./cmd/rackctl
+
+.PHONY: demo
+demo: setup ## the main job: four phones on the emulated board, two tasks at once
+	go run ./firmware/rig/demo
+
+.PHONY: demo-native
+demo-native: setup ## the same without the emulated board, over byte streams
+	go run ./firmware/rig/demo -native
+
+.PHONY: test
+test: setup lint build-portable test-unit test-board ## all tests, the emulated board's too
+
+.PHONY: test-unit
+test-unit: setup ## the tests that need no emulated board
+	go test $(RACE) -timeout 10m ./...
+
+.PHONY: test-board
+test-board: setup ## the emulated board's tests alone
+	go test -tags rig -count=1 -timeout 15m ./firmware/rig/...
+
+.PHONY: build-portable
+build-portable: ## prove that the programs without C build for each system
+	@for program in rackctl phonesim rackcloud; do \
+		[ -d cmd/$$program ] || continue; \
+		for target in linux/amd64 linux/arm64 darwin/arm64 windows/amd64; do \
+			echo "build $$program for $$target without C"; \
+			CGO_ENABLED=0 GOOS=$${target%/*} GOARCH=$${target#*/} go build -o /dev/null ./cmd/$$program; \
+		done; \
+	done
+
+.PHONY: lint
+lint: setup ## gofumpt, vet, staticcheck and the import rules
+	@unformatted=$$($(GOFUMPT) -l .); [ -z "$$unformatted" ] || { echo "not formatted (run make fmt):"; echo "$$unformatted"; exit 1; }
+	go vet -tags rig ./...
+	$(STATICCHECK) -tags rig ./...
+	go test -count=1 ./firmware/archtest
+
+.PHONY: fmt
+fmt: ## format the code
+	$(GOFUMPT) -l -w .
+
+.PHONY: bench
+bench: setup ## benchmarks, one `bench <name> <value> <unit>` a line
+	@go test -run '^$$' -bench . -benchtime 1s ./... | awk ' \
+		/^pkg: /{pkg = $$2; sub(/^phonerack\//, "", pkg)} \
+		/^Benchmark/{name = $$1; sub(/^Benchmark/, "", name); sub(/-[0-9]+$$/, "", name); \
+			for (i = 3; i < NF; i += 2) printf "bench %s/%s %s %s\n", pkg, name, $$i, $$(i+1)} \
+		/^(FAIL|---|panic)/{print > "/dev/stderr"; bad = 1} \
+		END{exit bad}'
+
+.PHONY: fuzz
+fuzz: setup ## run each fuzz target for FUZZTIME (30s)
+	@grep -rlE '^func Fuzz' --include='*_test.go' . | xargs -n1 dirname | sort -u | while read -r dir; do \
+		for target in $$(grep -hoE '^func Fuzz[A-Za-z0-9_]+' $$dir/*_test.go | sed 's/^func //'); do \
+			echo "fuzz $$dir $$target"; \
+			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$dir; \
+		done; \
+	done
+
+.PHONY: soak
+soak: setup ## long counts of the loops that make test runs short; results to docs/soak.md
+	PHONERACK_SOAK=1 go test -tags rig -count=1 -timeout 8h -run Soak -v ./usb/... ./firmware/... | tee $(CACHE)/soak.log
+	@{ echo "# Soak"; echo; echo "Made by \`make soak\` on $$(date -u +%F), commit $$(git rev-parse --short HEAD)."; echo; echo '```'; \
+		grep -E '^ *(soak |--- |ok )' $(CACHE)/soak.log; echo '```'; } > docs/soak.md
+
+.PHONY: clean
+clean: ## remove what was built; the cache of downloads stays
+	rm -rf $(BIN) demo-out
