@@ -1,0 +1,194 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"os/user"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"phonerack/hal/board"
+)
+
+const (
+	maxSlot   = 999
+	maxSocket = 107 // bytes in sun_path without its final zero, unix(7)
+
+	shortestHold = time.Second
+	longestHold  = 24 * time.Hour
+)
+
+var validID = regexp.MustCompile(`^[a-z0-9-]{1,63}$`)
+
+// A checker collects the faults of a configuration.
+type checker struct {
+	file   string
+	at     map[string]position
+	faults []error
+}
+
+// fault reports at the key, or at the nearest table above it that is in the file.
+func (c *checker) fault(key, format string, args ...any) {
+	f := board.Fault{File: c.file, Text: fmt.Sprintf(format, args...)}
+	for k := key; k != ""; {
+		if p, ok := c.at[k]; ok {
+			f.Line, f.Column = p.line, p.column
+			break
+		}
+		k = k[:max(0, strings.LastIndexByte(k, '.'))]
+	}
+	c.faults = append(c.faults, f)
+}
+
+func (c *checker) all(conf *Config) {
+	c.rack(&conf.Rack)
+	c.usb(conf)
+	c.planner(&conf.Planner)
+	c.streams(conf)
+	if conf.Log.Format != "text" && conf.Log.Format != "json" {
+		c.fault("log.format", `log.format is %q: write "text" or "json"`, conf.Log.Format)
+	}
+	c.control(conf)
+}
+
+func (c *checker) rack(r *Rack) {
+	switch {
+	case r.ID == "":
+		c.fault("rack.id", `rack.id is missing: give this rack a name, such as id = "rack-1"`)
+	case !validID.MatchString(r.ID):
+		c.fault("rack.id", "rack.id is %q: use 1 to 63 of the characters a-z, 0-9 and -", r.ID)
+	}
+	c.folder("rack.state", r.State)
+	c.folder("rack.runtime", r.Runtime)
+	if r.State == r.Runtime && r.State != "" {
+		c.fault("rack.runtime", "rack.runtime is the same folder as rack.state: use two, because the runtime folder is lost at a restart")
+	}
+}
+
+func (c *checker) folder(key, path string) {
+	if path == "" || path == "/" {
+		c.fault(key, "%s is %q: name a folder of its own, rackd writes into it", key, path)
+		return
+	}
+	if info, err := os.Stat(path); err == nil && !info.IsDir() {
+		c.fault(key, "%s is %s, which is no folder: name a folder, rackd makes it if it is missing", key, path)
+	}
+}
+
+func (c *checker) usb(conf *Config) {
+	if !conf.USB.Enabled {
+		if len(conf.Streams) == 0 {
+			c.fault("usb.enabled", "usb.enabled is false and there is no [[stream]]: the rack has no slot; enable USB or add a stream")
+		}
+		return
+	}
+	if conf.Rack.Board == "" {
+		c.fault("rack.board", "rack.board is missing: name the board file that says which USB port is which slot, or set usb.enabled = false")
+		return
+	}
+	loaded, err := board.Load(conf.Rack.Board)
+	if errors.Is(err, fs.ErrNotExist) {
+		c.fault("rack.board", "rack.board is %s, which does not exist: correct the path", conf.Rack.Board)
+		return
+	}
+	if err != nil {
+		c.faults = append(c.faults, err) // faults of the board file name their own places
+	}
+	conf.Board = loaded
+}
+
+func (c *checker) planner(p *Planner) {
+	if p.Transport != "script" {
+		c.fault("planner.transport", `planner.transport is %q: this version knows "script"`, p.Transport)
+		return
+	}
+	if p.Rules == "" {
+		c.fault("planner.rules", "planner.rules is missing: name the file with the rules of the script planner")
+		return
+	}
+	info, err := os.Stat(p.Rules)
+	switch {
+	case err != nil:
+		c.fault("planner.rules", "planner.rules is %s, which cannot be read (%v): correct the path", p.Rules, unwrap(err))
+	case !info.Mode().IsRegular():
+		c.fault("planner.rules", "planner.rules is %s, which is no file: name the file with the rules", p.Rules)
+	}
+}
+
+func (c *checker) streams(conf *Config) {
+	taken := map[int]bool{}
+	for i, s := range conf.Streams {
+		key := fmt.Sprintf("stream[%d]", i)
+		switch {
+		case s.Slot < 1 || s.Slot > maxSlot:
+			c.fault(key+".slot", "the stream has slot %d: give it a number from 1 to %d", s.Slot, maxSlot)
+		case taken[s.Slot]:
+			c.fault(key+".slot", "slot %d is given to two streams: a slot holds one phone", s.Slot)
+		case conf.Board != nil:
+			if b, ok := conf.Board.Slot(s.Slot); ok {
+				c.fault(key+".slot", "slot %d is USB port %s on the board file: give the stream another number", s.Slot, b.Path)
+			}
+		}
+		taken[s.Slot] = true
+		if reason := addressFault(s); reason != "" {
+			c.fault(key+".address", "the stream of slot %d has the address %q: %s", s.Slot, s.Address, reason)
+		}
+	}
+}
+
+// addressFault keeps streams on this machine: they carry no authentication of the other end.
+func addressFault(s Stream) string {
+	const form = `write "unix:/path/to/socket" or "tcp:127.0.0.1:port"`
+	network, address := s.Network()
+	switch network {
+	case "unix":
+		if address == "" || len(address) > maxSocket {
+			return form
+		}
+		return ""
+	case "tcp":
+		host, port, err := net.SplitHostPort(address)
+		if err != nil {
+			return form
+		}
+		if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
+			return "only loopback addresses are allowed; " + form
+		}
+		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+			return "the port must be from 1 to 65535"
+		}
+		return ""
+	}
+	return form
+}
+
+func (c *checker) control(conf *Config) {
+	if rel, err := filepath.Rel(conf.Rack.Runtime, conf.Control.Socket); err != nil || rel == "." || rel == ".." || strings.HasPrefix(rel, "../") {
+		c.fault("control.socket", "control.socket is %s, outside of rack.runtime %s: rackd writes nowhere else", conf.Control.Socket, conf.Rack.Runtime)
+	}
+	if len(conf.Control.Socket) > maxSocket {
+		c.fault("control.socket", "control.socket has %d bytes, and the kernel allows %d: use a shorter path", len(conf.Control.Socket), maxSocket)
+	}
+	if g := conf.Control.Group; g != "" {
+		if _, err := user.LookupGroup(g); err != nil {
+			c.fault("control.group", "control.group is %q, which is no group on this machine: create it, or leave the key out", g)
+		}
+	}
+	if d := time.Duration(conf.Control.MaxHold); d < shortestHold || d > longestHold {
+		c.fault("control.max_hold", "control.max_hold is %s: choose from %s to %s", d, shortestHold, longestHold)
+	}
+}
+
+// unwrap drops the path from a path error: the sentence has it already.
+func unwrap(err error) error {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Err
+	}
+	return err
+}

@@ -1,0 +1,169 @@
+package config
+
+import (
+	"bytes"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"phonerack/hal/board"
+)
+
+//go:embed testdata/example.toml
+var example string
+
+// Example is a commented configuration with every key.
+func Example() string { return example }
+
+const maxFile = 1 << 20 // bytes
+
+// Config is a configuration that has passed every check. Its paths are absolute.
+type Config struct {
+	Rack    Rack     `toml:"rack"`
+	Planner Planner  `toml:"planner"`
+	USB     USB      `toml:"usb"`
+	Streams []Stream `toml:"stream"`
+	Log     Log      `toml:"log"`
+	Control Control  `toml:"control"`
+
+	// Board is the board file; nil without USB.
+	Board *board.Board `toml:"-"`
+}
+
+// Rack says which rack this is and where it keeps what it writes.
+type Rack struct {
+	ID      string `toml:"id"`
+	Board   string `toml:"board"`   // path of the board file
+	State   string `toml:"state"`   // folder that outlives a restart
+	Runtime string `toml:"runtime"` // folder that need not
+}
+
+// Planner says who decides the next step of a task.
+type Planner struct {
+	Transport string `toml:"transport"` // "script": rules on this rack
+	Rules     string `toml:"rules"`     // path of the rules
+}
+
+// USB says whether phones are looked for on USB.
+type USB struct {
+	Enabled bool   `toml:"enabled"`
+	Sysfs   string `toml:"sysfs"` // where sysfs is mounted
+}
+
+// Stream is a development phone whose ADB is a byte stream instead of USB.
+type Stream struct {
+	Slot    int    `toml:"slot"`
+	Address string `toml:"address"` // "unix:/path" or "tcp:127.0.0.1:port"
+}
+
+// Network splits the address for net.Dial.
+func (s Stream) Network() (network, address string) {
+	network, address, _ = strings.Cut(s.Address, ":")
+	return network, address
+}
+
+// Log says what is logged to standard error.
+type Log struct {
+	Level  slog.Level `toml:"level"`
+	Format string     `toml:"format"` // "text" or "json"
+}
+
+// Control says who may give orders on this board.
+type Control struct {
+	Socket  string   `toml:"socket"`   // path of the unix socket, below the runtime folder
+	Group   string   `toml:"group"`    // may use the socket besides the user of rackd; "" for nobody
+	MaxHold Duration `toml:"max_hold"` // longest hold of a slot
+}
+
+// Duration is a time.Duration written as in "15m".
+type Duration time.Duration
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (d *Duration) UnmarshalText(text []byte) error {
+	parsed, err := time.ParseDuration(string(text))
+	if err != nil {
+		return fmt.Errorf("%q is not a duration: write it as 90s, 15m or 1h30m", text)
+	}
+	*d = Duration(parsed)
+	return nil
+}
+
+// String is the duration as Go writes it.
+func (d Duration) String() string { return time.Duration(d).String() }
+
+func defaults() Config {
+	return Config{
+		Rack:    Rack{State: "/var/lib/rackd", Runtime: "/run/rackd"},
+		Planner: Planner{Transport: "script"},
+		USB:     USB{Enabled: true, Sysfs: "/sys"},
+		Log:     Log{Format: "text"},
+		Control: Control{MaxHold: Duration(15 * time.Minute)},
+	}
+}
+
+// Load reads and checks a configuration with its board file. The error joins every fault that was found: each is a
+// board.Fault, or says why a file could not be read.
+func Load(path string) (*Config, error) {
+	data, err := read(path)
+	if err != nil {
+		return nil, err
+	}
+	c := defaults()
+	decoder := toml.NewDecoder(bytes.NewReader(data))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&c); err != nil {
+		return nil, syntaxFaults(path, err)
+	}
+	folder, err := filepath.Abs(filepath.Dir(path))
+	if err != nil {
+		return nil, fmt.Errorf("find the folder of %s: %w", path, err)
+	}
+	c.resolve(folder)
+	check := checker{file: path, at: positions(data)}
+	check.all(&c)
+	if err := errors.Join(check.faults...); err != nil {
+		return nil, err
+	}
+	return &c, nil
+}
+
+func read(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the configuration: %w", err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("read the configuration: %w", err)
+	}
+	if len(data) > maxFile {
+		return nil, board.Fault{File: path, Text: fmt.Sprintf("the file is larger than %d bytes: is it a configuration?", maxFile)}
+	}
+	return data, nil
+}
+
+// resolve makes the paths absolute and fills in those that follow from others.
+func (c *Config) resolve(folder string) {
+	if c.Control.Socket == "" {
+		c.Control.Socket = filepath.Join(c.Rack.Runtime, "rackd.sock")
+	}
+	for _, p := range []*string{&c.Rack.Board, &c.Rack.State, &c.Rack.Runtime, &c.Planner.Rules, &c.USB.Sysfs, &c.Control.Socket} {
+		if *p != "" && !filepath.IsAbs(*p) {
+			*p = filepath.Join(folder, *p)
+		}
+	}
+	for i := range c.Streams {
+		if p, ok := strings.CutPrefix(c.Streams[i].Address, "unix:"); ok && p != "" && !filepath.IsAbs(p) {
+			c.Streams[i].Address = "unix:" + filepath.Join(folder, p)
+		}
+	}
+}

@@ -1,0 +1,158 @@
+package config
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestExampleIsValid(t *testing.T) {
+	c, err := Load("testdata/example.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder, _ := filepath.Abs("testdata")
+	if c.Rack.Board != filepath.Join(folder, "board.toml") || len(c.Board.Slots) != 2 {
+		t.Errorf("board %s: %+v", c.Rack.Board, c.Board)
+	}
+	if c.Control.Socket != "/run/rackd/rackd.sock" || time.Duration(c.Control.MaxHold) != 15*time.Minute {
+		t.Errorf("control %+v", c.Control)
+	}
+	if Example() == "" {
+		t.Error("no example")
+	}
+}
+
+func TestPathsCountFromTheFile(t *testing.T) {
+	c, err := Load("testdata/streams.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder, _ := filepath.Abs("testdata")
+	if c.Rack.State != filepath.Join(folder, "state") || c.Control.Socket != filepath.Join(folder, "run/rackd.sock") {
+		t.Errorf("state %s, socket %s", c.Rack.State, c.Control.Socket)
+	}
+	network, address := c.Streams[0].Network()
+	if network != "unix" || address != filepath.Join(folder, "phones/1.sock") {
+		t.Errorf("stream %s %s", network, address)
+	}
+	if network, address = c.Streams[1].Network(); network != "tcp" || address != "127.0.0.1:7002" {
+		t.Errorf("stream %s %s", network, address)
+	}
+}
+
+const good = `[rack]
+id = "bench"
+state = "state"
+runtime = "run"
+
+[planner]
+rules = "rules.yaml"
+
+[usb]
+enabled = false
+
+[[stream]]
+slot = 1
+address = "unix:1.sock"
+`
+
+func TestFaultsSayWhereWhatAndWhatToDo(t *testing.T) {
+	cases := []struct{ name, old, new, want string }{
+		{"unknown key", `id = "bench"`, "id = \"bench\"\nname = \"x\"", `c.toml:3:1: unknown key "rack.name": remove it or correct its spelling`},
+		{"unknown table", "[usb]", "[gpio]\nx = 1\n[usb]", `c.toml:9:2: unknown key "gpio": remove it or correct its spelling`},
+		{"syntax", "[usb]", "[usb", `c.toml:9:5: expected ']' to close table name: correct the TOML here`},
+		{"wrong type", "enabled = false", `enabled = "no"`, `c.toml:10:11: usb.enabled has a wrong value: give it true or false`},
+		{"slot as text", "slot = 1", `slot = "1"`, `c.toml:13:8: stream.slot has a wrong value: give it a number from 1 to 999`},
+		{"no id", `id = "bench"`, "", `c.toml:1:2: rack.id is missing: give this rack a name, such as id = "rack-1"`},
+		{"bad id", `"bench"`, `"Bench 1"`, `c.toml:2:1: rack.id is "Bench 1": use 1 to 63 of the characters a-z, 0-9 and -`},
+		{"root as state", `"state"`, `"/"`, `c.toml:3:1: rack.state is "/": name a folder of its own, rackd writes into it`},
+		{"file as state", `"state"`, `"rules.yaml"`, `c.toml:3:1: rack.state is DIR/rules.yaml, which is no folder: name a folder, rackd makes it if it is missing`},
+		{"same folders", `"run"`, `"state"`, `c.toml:4:1: rack.runtime is the same folder as rack.state: use two, because the runtime folder is lost at a restart`},
+		{"no board", "enabled = false", "enabled = true", "c.toml:1:2: rack.board is missing: name the board file that says which USB port is which slot, or set usb.enabled = false"},
+		{"no slot at all", "[[stream]]\nslot = 1\naddress = \"unix:1.sock\"\n", "", "c.toml:10:1: usb.enabled is false and there is no [[stream]]: the rack has no slot; enable USB or add a stream"},
+		{"transport", `rules = "rules.yaml"`, `transport = "telepathy"`, `c.toml:7:1: planner.transport is "telepathy": this version knows "script"`},
+		{"no rules", `rules = "rules.yaml"`, "", "c.toml:6:2: planner.rules is missing: name the file with the rules of the script planner"},
+		{"rules absent", `"rules.yaml"`, `"none.yaml"`, "c.toml:7:1: planner.rules is DIR/none.yaml, which cannot be read (no such file or directory): correct the path"},
+		{"slot zero", "slot = 1", "slot = 0", "c.toml:13:1: the stream has slot 0: give it a number from 1 to 999"},
+		{"same slot", "[[stream]]", "[[stream]]\nslot = 1\naddress = \"unix:2.sock\"\n[[stream]]", "c.toml:16:1: slot 1 is given to two streams: a slot holds one phone"},
+		{"address", `"unix:1.sock"`, `"usb:1"`, `c.toml:14:1: the stream of slot 1 has the address "usb:1": write "unix:/path/to/socket" or "tcp:127.0.0.1:port"`},
+		{"far address", `"unix:1.sock"`, `"tcp:10.0.0.1:5555"`, `c.toml:14:1: the stream of slot 1 has the address "tcp:10.0.0.1:5555": only loopback addresses are allowed; write "unix:/path/to/socket" or "tcp:127.0.0.1:port"`},
+		{"port", `"unix:1.sock"`, `"tcp:127.0.0.1:70000"`, `c.toml:14:1: the stream of slot 1 has the address "tcp:127.0.0.1:70000": the port must be from 1 to 65535`},
+		{"level", "[usb]", "[log]\nlevel = \"loud\"\n[usb]", `c.toml:10:9: log.level has a wrong value: give it one of "debug", "info", "warn" and "error"`},
+		{"format", "[usb]", "[log]\nformat = \"xml\"\n[usb]", `c.toml:10:1: log.format is "xml": write "text" or "json"`},
+		{"socket outside", "[usb]", "[control]\nsocket = \"/tmp/s\"\n[usb]", "c.toml:10:1: control.socket is /tmp/s, outside of rack.runtime DIR/run: rackd writes nowhere else"},
+		{"group", "[usb]", "[control]\ngroup = \"no-such-group\"\n[usb]", `c.toml:10:1: control.group is "no-such-group", which is no group on this machine: create it, or leave the key out`},
+		{"hold", "[usb]", "[control]\nmax_hold = \"fortnight\"\n[usb]", `c.toml:10:12: control.max_hold has a wrong value: give it a duration such as "90s", "15m" or "1h30m"`},
+		{"long hold", "[usb]", "[control]\nmax_hold = \"25h\"\n[usb]", "c.toml:10:1: control.max_hold is 25h0m0s: choose from 1s to 24h0m0s"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			if !strings.Contains(good, c.old) {
+				t.Fatalf("the text has no %q", c.old)
+			}
+			dir, err := load(t, strings.Replace(good, c.old, c.new, 1))
+			if err == nil {
+				t.Fatal("no fault")
+			}
+			got := strings.ReplaceAll(err.Error(), dir+"/c.toml", "c.toml")
+			if got = strings.ReplaceAll(got, dir, "DIR"); !strings.HasPrefix(got, c.want) {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}
+
+func load(t *testing.T, text string) (dir string, err error) {
+	t.Helper()
+	dir = t.TempDir()
+	write := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("rules.yaml", "rules: []\n")
+	write("board.toml", "name = \"b\"\n[[slot]]\nnumber = 1\npath = \"1-1\"\n")
+	write("bad-board.toml", "name = \"b\"\n[[slot]]\nnumber = 0\npath = \"1-1\"\n")
+	write("c.toml", text)
+	_, err = Load(filepath.Join(dir, "c.toml"))
+	return dir, err
+}
+
+func TestAllFaultsComeAtOnce(t *testing.T) {
+	_, err := load(t, "[rack]\nid = \"A\"\nboard = \"bad-board.toml\"\n[[stream]]\nslot = 0\naddress = \"x\"\n")
+	for _, want := range []string{"rack.id", "bad-board.toml:3:1: slot number 0", "planner.rules is missing", "the stream has slot 0", `the address "x"`} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("no %q in\n%v", want, err)
+		}
+	}
+}
+
+func TestStreamMayNotTakeASlotOfTheBoard(t *testing.T) {
+	_, err := load(t, "[rack]\nid = \"a\"\nboard = \"board.toml\"\n[planner]\nrules = \"rules.yaml\"\n[[stream]]\nslot = 1\naddress = \"unix:x\"\n")
+	if err == nil || !strings.Contains(err.Error(), "c.toml:7:1: slot 1 is USB port 1-1 on the board file: give the stream another number") {
+		t.Error(err)
+	}
+	_, err = load(t, "[rack]\nid = \"a\"\nboard = \"none.toml\"\n[planner]\nrules = \"rules.yaml\"\n")
+	if err == nil || !strings.Contains(err.Error(), "none.toml, which does not exist: correct the path") {
+		t.Error(err)
+	}
+}
+
+func TestUnreadableFileIsSaid(t *testing.T) {
+	if _, err := Load(filepath.Join(t.TempDir(), "none.toml")); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+}
+
+func FuzzLoad(f *testing.F) {
+	f.Add(good)
+	f.Add("[[stream]]\n[stream.slot]\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		positions([]byte(text))
+	})
+}
