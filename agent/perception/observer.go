@@ -1,0 +1,138 @@
+package perception
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"image"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"phonerack/agent/phone"
+)
+
+// Source is what an Observer needs of a phone; *phone.Phone implements it.
+type Source interface {
+	Tree(ctx context.Context) ([]byte, error)
+	Screenshot(ctx context.Context) (*image.RGBA, error)
+	Focus(ctx context.Context) (phone.Focus, error)
+	Display(ctx context.Context) (phone.Display, error)
+	Keyboard(ctx context.Context) (bool, error)
+}
+
+// Options of an Observer; the zero value is usable.
+type Options struct {
+	Timeout time.Duration    // of a whole observation, 40 s if zero
+	Now     func() time.Time // time.Now if nil
+}
+
+// Want says what an observation needs beyond the elements.
+type Want struct {
+	Image bool
+}
+
+// Observer observes one phone, one observation after the other.
+type Observer struct {
+	source  Source
+	timeout time.Duration
+	now     func() time.Time
+	latest  atomic.Uint64 // the generation begun last
+
+	mu sync.Mutex // held during an observation
+}
+
+// NewObserver returns an observer of one phone.
+func NewObserver(source Source, o Options) *Observer {
+	ob := &Observer{source: source, timeout: cmp.Or(o.Timeout, 40*time.Second), now: o.Now}
+	if ob.now == nil {
+		ob.now = time.Now
+	}
+	return ob
+}
+
+// Generation returns the number of the observation begun last, 0 before the
+// first.
+func (o *Observer) Generation() uint64 { return o.latest.Load() }
+
+// Observe reads the screen. From its beginning on the previous scene is out of
+// date, whatever comes of it. It fails if the elements cannot be read, unless an
+// image was wanted and is there: then the scene has no elements. Every other
+// part that fails is named in Missing. Observe blocks until the phone has
+// answered, ctx ends or the observer's timeout is over.
+func (o *Observer) Observe(ctx context.Context, want Want) (*Scene, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	generation := o.latest.Add(1)
+	ctx, cancel := context.WithTimeout(ctx, o.timeout)
+	defer cancel()
+
+	r := o.read(ctx, want)
+	if r.treeErr != nil && (r.image == nil || ctx.Err() != nil) {
+		return nil, fmt.Errorf("observe screen %d: %w", generation, r.treeErr)
+	}
+	s := r.scene()
+	s.Generation, s.latest, s.At = generation, &o.latest, o.now()
+	return s, nil
+}
+
+// reading is what one look at the phone gave.
+type reading struct {
+	tree     *tree
+	treeErr  error
+	image    *image.RGBA
+	focus    phone.Focus
+	display  phone.Display
+	keyboard bool
+	missing  map[string]bool
+}
+
+// read asks the phone for everything. The tree comes first because the phone
+// waits for the screen to rest before it gives it; the other parts, read
+// together after it, then show the same screen. If the app in front is another
+// one than the tree's, the screen changed in between and is read once more.
+func (o *Observer) read(ctx context.Context, want Want) reading {
+	r := o.readOnce(ctx, want)
+	if r.treeErr == nil && !r.missing[PartFocus] && r.tree.pkg() != "" && r.tree.pkg() != r.focus.Package && ctx.Err() == nil {
+		if again := o.readOnce(ctx, want); again.treeErr == nil {
+			return again
+		}
+	}
+	return r
+}
+
+func (o *Observer) readOnce(ctx context.Context, want Want) reading {
+	var r reading
+	raw, err := o.source.Tree(ctx)
+	if err == nil {
+		r.tree, err = parseDump(raw)
+	}
+	r.treeErr = err
+	if err != nil && !want.Image {
+		return r
+	}
+
+	var (
+		wg       sync.WaitGroup
+		mu       sync.Mutex // guards missing
+		missing  = map[string]bool{PartElements: err != nil, PartMore: err == nil && r.tree.cut}
+		together = func(part string, read func() error) {
+			wg.Go(func() {
+				if err := read(); err != nil {
+					mu.Lock()
+					missing[part] = true
+					mu.Unlock()
+				}
+			})
+		}
+	)
+	together(PartFocus, func() (err error) { r.focus, err = o.source.Focus(ctx); return })
+	together(PartDisplay, func() (err error) { r.display, err = o.source.Display(ctx); return })
+	together(PartKeyboard, func() (err error) { r.keyboard, err = o.source.Keyboard(ctx); return })
+	if want.Image {
+		together(PartImage, func() (err error) { r.image, err = o.source.Screenshot(ctx); return })
+	}
+	wg.Wait()
+	r.missing = missing
+	return r
+}

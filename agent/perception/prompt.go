@@ -1,0 +1,179 @@
+package perception
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// MaxPromptText bounds each string in Prompt, in characters. A longer one ends
+// in "…".
+const MaxPromptText = 200
+
+// Prompt describes the scene to a planner: one line for the screen, then one
+// line for each element, every line ended by "\n".
+//
+//	screen 7: app com.phonerack.shop activity .MainActivity size 1080x2400 keyboard hidden
+//	[0] edit "" hint="Search" id="com.phonerack.shop:id/search" clickable focused
+//	[1] button "Add to basket" id="com.phonerack.shop:id/add" clickable
+//
+// Parts that are empty or not known are left out; a field's text is always
+// there. Strings are JSON strings. The states are clickable, long-clickable,
+// scrollable, editable (on anything but a field), checkable, checked, focused,
+// selected, disabled and password, in that order.
+func (s *Scene) Prompt() string {
+	var b strings.Builder
+	b.Grow(80 * (len(s.Elements) + 1))
+	fmt.Fprintf(&b, "screen %d:", s.Generation)
+	if s.Package != "" {
+		b.WriteString(" app " + bare(s.Package))
+	}
+	if s.Activity != "" {
+		b.WriteString(" activity " + bare(s.Activity))
+	}
+	if s.Width > 0 && s.Height > 0 {
+		fmt.Fprintf(&b, " size %dx%d", s.Width, s.Height)
+	}
+	if !s.missing(PartKeyboard) {
+		b.WriteString(" keyboard ")
+		if s.Keyboard {
+			b.WriteString("shown")
+		} else {
+			b.WriteString("hidden")
+		}
+	}
+	b.WriteByte('\n')
+	for _, e := range s.Elements {
+		e.prompt(&b)
+	}
+	return b.String()
+}
+
+func (e Element) prompt(b *strings.Builder) {
+	b.WriteString("[" + strconv.Itoa(e.Index) + "] " + e.Role)
+	if e.Text != "" || e.Role == RoleEdit {
+		b.WriteByte(' ')
+		quoteTo(b, e.Text)
+	}
+	for _, part := range []struct{ name, value string }{
+		{" desc=", e.Description}, {" hint=", e.Hint}, {" id=", e.ID},
+	} {
+		if part.value != "" {
+			b.WriteString(part.name)
+			quoteTo(b, part.value)
+		}
+	}
+	for _, state := range []struct {
+		word string
+		on   bool
+	}{
+		{" clickable", e.Clickable},
+		{" long-clickable", e.LongClickable},
+		{" scrollable", e.Scrollable},
+		{" editable", e.Editable && e.Role != RoleEdit},
+		{" checkable", e.Checkable},
+		{" checked", e.Checked},
+		{" focused", e.Focused},
+		{" selected", e.Selected},
+		{" disabled", !e.Enabled},
+		{" password", e.Password},
+	} {
+		if state.on {
+			b.WriteString(state.word)
+		}
+	}
+	b.WriteByte('\n')
+}
+
+func (s *Scene) missing(part string) bool {
+	for _, m := range s.Missing {
+		if m == part {
+			return true
+		}
+	}
+	return false
+}
+
+// bare returns a component name as it is, and anything that is none as a JSON
+// string.
+func bare(s string) string {
+	plain := len(s) <= MaxPromptText
+	for i := 0; plain && i < len(s); i++ {
+		c := s[i]
+		plain = c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '_' || c == '$'
+	}
+	if plain {
+		return s
+	}
+	var b strings.Builder
+	quoteTo(&b, s)
+	return b.String()
+}
+
+// quoteTo writes s as a JSON string of at most MaxPromptText characters. Unlike
+// encoding/json it leaves <, > and & alone, and escapes every character that
+// could break or reorder a line or that nobody sees.
+func quoteTo(b *strings.Builder, s string) {
+	const hex = "0123456789abcdef"
+	u16 := func(r rune) {
+		b.WriteString(`\u`)
+		for shift := 12; shift >= 0; shift -= 4 {
+			b.WriteByte(hex[r>>shift&15])
+		}
+	}
+	b.WriteByte('"')
+	n := 0
+	for _, r := range s {
+		if n++; n > MaxPromptText {
+			b.WriteRune('…')
+			break
+		}
+		switch {
+		case r == '"' || r == '\\':
+			b.WriteByte('\\')
+			b.WriteRune(r)
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\t':
+			b.WriteString(`\t`)
+		case r == '\r':
+			b.WriteString(`\r`)
+		case r >= 0xE0000:
+			r -= 0x10000
+			u16(0xD800 + r>>10)
+			u16(0xDC00 + r&0x3FF)
+		case hidden(r):
+			u16(r)
+		default:
+			b.WriteRune(r) // an invalid byte arrives here as U+FFFD
+		}
+	}
+	b.WriteByte('"')
+}
+
+// hidden reports whether r must not appear as itself: control characters, line
+// and paragraph separators, bidirectional controls, byte order marks, private
+// use. Joiners stay, emoji and several scripts need them.
+func hidden(r rune) bool {
+	switch {
+	case r < 0x20, r >= 0x7F && r <= 0x9F:
+		return true
+	case r == 0x061C, r == 0x200B, r == 0x200E, r == 0x200F, r == 0xFEFF:
+		return true
+	case r >= 0x2028 && r <= 0x202E, r >= 0x2060 && r <= 0x206F, r >= 0xFFF9 && r <= 0xFFFB:
+		return true
+	}
+	return r >= 0xE000 && r <= 0xF8FF
+}
+
+// clip cuts s to at most limit bytes between characters.
+func clip(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	for limit > 0 && !utf8.RuneStart(s[limit]) {
+		limit--
+	}
+	return s[:limit]
+}

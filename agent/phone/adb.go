@@ -1,0 +1,124 @@
+package phone
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"phonerack/usb/adb"
+)
+
+// ADB is what this package uses of an ADB connection; *adb.Conn implements
+// ADB[*adb.Stream]. S is the stream type of Exec and is inferred by [Attach].
+type ADB[S io.ReadCloser] interface {
+	// Shell runs cmd and returns what it printed and its exit code.
+	Shell(ctx context.Context, cmd string) (adb.Result, error)
+	// Exec runs cmd and streams its raw output, standard error merged in.
+	Exec(ctx context.Context, cmd string) (S, error)
+	HasFeature(name string) bool
+}
+
+// conn is an ADB connection without its type parameter.
+type conn struct {
+	shell   func(ctx context.Context, cmd string) (adb.Result, error)
+	exec    func(ctx context.Context, cmd string) (io.ReadCloser, error)
+	feature func(name string) bool
+}
+
+func connOf[S io.ReadCloser](a ADB[S]) conn {
+	return conn{
+		shell: a.Shell,
+		exec: func(ctx context.Context, cmd string) (io.ReadCloser, error) {
+			s, err := a.Exec(ctx, cmd)
+			if err != nil {
+				return nil, err
+			}
+			return s, nil
+		},
+		feature: a.HasFeature,
+	}
+}
+
+// maxText bounds the answer to a command that prints a few lines, in bytes.
+const maxText = 256 << 10
+
+// text runs cmd and returns its standard output with LF line ends.
+func (c conn) text(ctx context.Context, cmd string) (string, error) {
+	r, err := c.shell(ctx, cmd)
+	if err != nil {
+		return "", err
+	}
+	if len(r.Stdout) > maxText {
+		return "", fmt.Errorf("%d bytes, at most %d are read: %w", len(r.Stdout), maxText, ErrTooLarge)
+	}
+	return strings.ReplaceAll(string(r.Stdout), "\r\n", "\n"), nil
+}
+
+// stream runs cmd and hands its raw output to read. The stream is closed when
+// ctx ends, so that read returns.
+func (c conn) stream(ctx context.Context, cmd string, read func(io.Reader) error) error {
+	s, err := c.exec(ctx, cmd)
+	if err != nil {
+		return err
+	}
+	stop := context.AfterFunc(ctx, func() { s.Close() })
+	err = read(s)
+	if stop() {
+		s.Close()
+	}
+	if ctxErr := ctx.Err(); err != nil && ctxErr != nil {
+		return ctxErr
+	}
+	return err
+}
+
+// readBounded reads r to its end, at most limit bytes.
+func readBounded(r io.Reader, limit int64) ([]byte, error) {
+	b, err := io.ReadAll(io.LimitReader(r, limit+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(b)) > limit {
+		return nil, fmt.Errorf("more than %d bytes: %w", limit, ErrTooLarge)
+	}
+	return b, nil
+}
+
+// quote makes s one word for the phone's shell.
+func quote(s string) string {
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// maxExcerpt bounds a phone's own words inside an error, in bytes.
+const maxExcerpt = 200
+
+// excerpt returns the beginning of what a phone printed, fit for one line of a
+// log.
+func excerpt(out ...[]byte) string {
+	s := strings.ToValidUTF8(string(bytes.TrimSpace(bytes.Join(out, []byte(" ")))), "?")
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return ' '
+	}, s[:min(len(s), 4*maxExcerpt)])
+	s = strings.Join(strings.Fields(s), " ")
+	if len(s) <= maxExcerpt {
+		return s
+	}
+	cut := maxExcerpt
+	for !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return s[:cut] + "..."
+}
+
+// ended reports whether err only says that a context is over.
+func ended(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}

@@ -1,0 +1,106 @@
+package phone
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// launchTime is what am waits for an app to draw, on top of the timeout of a
+// write.
+const launchTime = 20 * time.Second
+
+var (
+	packageName = regexp.MustCompile(`^[a-zA-Z]\w*(\.\w+)+$`)
+	launchable  = regexp.MustCompile(`^([a-zA-Z]\w*(?:\.\w+)+)/[\w.$]+$`)
+	startStatus = regexp.MustCompile(`(?m)^Status: (\w+)\s*$`)
+	startError  = regexp.MustCompile(`(?m)^(?:Error|Exception|java\.lang\.)\S*.*$`)
+)
+
+// Launch starts an app by its launcher activity, or brings it to the front, and
+// waits until it has drawn. What is in front then may be another activity or
+// another app. It fails with ErrAppMissing if the app has no launcher activity,
+// and with ErrUnknownOutcome if it did not draw in time.
+func (c *Controls) Launch(ctx context.Context, pkg string) error {
+	if !packageName.MatchString(pkg) || len(pkg) > 255 {
+		return fmt.Errorf("launch: %.80q is no package name: %w", pkg, ErrBadArgument)
+	}
+	entry, err := c.launcher(ctx, pkg)
+	if err != nil {
+		return fmt.Errorf("launch %s: %w", pkg, err)
+	}
+	r, err := c.write(ctx, launchTime, "am start -W -n "+quote(entry))
+	if err != nil {
+		return fmt.Errorf("launch %s: %w", pkg, err)
+	}
+	if err := started(string(r.Stdout)+"\n"+string(r.Stderr), r.ExitCode); err != nil {
+		return fmt.Errorf("launch %s: %w", pkg, err)
+	}
+	return nil
+}
+
+// launcher finds the launcher activity. An app with several of them resolves to
+// the system's chooser; then the app's first is taken.
+func (c *Controls) launcher(ctx context.Context, pkg string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	for _, cmd := range []string{
+		"cmd package resolve-activity --brief " + pkg,
+		"cmd package query-activities --brief -a android.intent.action.MAIN -c android.intent.category.LAUNCHER " + pkg,
+	} {
+		out, err := c.phone.conn.text(ctx, cmd)
+		if err != nil {
+			return "", fmt.Errorf("find its activity: %w", err)
+		}
+		chooser := false
+		for line := range strings.Lines(out) {
+			m := launchable.FindStringSubmatch(strings.TrimSpace(line))
+			switch {
+			case m == nil:
+			case m[1] == pkg:
+				return m[0], nil
+			default:
+				chooser = true
+			}
+		}
+		if !chooser {
+			break
+		}
+	}
+	return "", ErrAppMissing
+}
+
+// started reads what am start -W printed.
+func started(out string, exit int) error {
+	out = strings.ReplaceAll(out, "\r\n", "\n")
+	if strings.Contains(out, "does not exist") {
+		return ErrAppMissing
+	}
+	m := startStatus.FindStringSubmatch(out)
+	switch said := startError.FindString(out); {
+	case said != "":
+		return fmt.Errorf("%q: %w", excerpt([]byte(said)), ErrRejected)
+	case m != nil && m[1] == "ok":
+		return nil
+	case m != nil && m[1] == "timeout":
+		return fmt.Errorf("it has not drawn yet: %w", ErrUnknownOutcome)
+	}
+	return fmt.Errorf("exit code %d, %q: %w", exit, excerpt([]byte(out)), ErrRejected)
+}
+
+// Stop ends an app and whatever it runs in the background.
+func (c *Controls) Stop(ctx context.Context, pkg string) error {
+	if !packageName.MatchString(pkg) || len(pkg) > 255 {
+		return fmt.Errorf("stop: %.80q is no package name: %w", pkg, ErrBadArgument)
+	}
+	r, err := c.write(ctx, 0, "am force-stop "+pkg)
+	if err == nil {
+		err = silent(r)
+	}
+	if err != nil {
+		return fmt.Errorf("stop %s: %w", pkg, err)
+	}
+	return nil
+}

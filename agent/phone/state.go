@@ -1,0 +1,258 @@
+package phone
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Focus is the window that has the input.
+type Focus struct {
+	Package  string
+	Activity string // class name, ".Main" if it lies in Package; a window's name if it is no activity
+}
+
+// Display is the screen as it is turned now.
+type Display struct {
+	Width, Height int // pixels, an override counted in
+	Rotation      int // quarter turns anticlockwise from the natural position, 0 to 3
+	Density       int // dots per inch, an override counted in
+}
+
+// Time allowed for one reading, and between attempts while a window opens.
+const (
+	readTimeout     = 8 * time.Second
+	transitionLimit = 3 * time.Second
+	transitionPause = 250 * time.Millisecond
+)
+
+var (
+	focusLine  = regexp.MustCompile(`(?m)^.*?\b(mCurrentFocus|mFocusedApp)=(.*)$`)
+	resumed    = regexp.MustCompile(`(?m)^.*?\b(?:topResumedActivity|mResumedActivity|ResumedActivity)\b[:=](.*)$`)
+	component  = regexp.MustCompile(`\b([a-zA-Z]\w*(?:\.\w+)+)/([\w.$]+)`)
+	systemName = regexp.MustCompile(`\bu\d+ (NotificationShade|StatusBar|Keyguard|InputMethod|VolumeDialog\w*|GlobalActions\w*)\b`)
+	sizeLine   = regexp.MustCompile(`(?m)^(Physical|Override) size: (\d{1,5})x(\d{1,5})\s*$`)
+	denseLine  = regexp.MustCompile(`(?m)^(Physical|Override) density: (\d{1,5})\s*$`)
+	turnedLine = regexp.MustCompile(`\b(?:mCurrentRotation|mRotation|SurfaceOrientation)[=:] *(?:ROTATION_)?(\d{1,3})\b`)
+	packageRow = regexp.MustCompile(`(?m)^package:([a-zA-Z]\w*(?:\.\w+)*)\s*$`)
+	inputShown = regexp.MustCompile(`\bmInputShown=(true|false)\b`)
+	viewShown  = regexp.MustCompile(`\bmIsInputViewShown=(true|false)\b`)
+)
+
+// Focus returns what is in front. While one window gives way to another it asks
+// again for up to three seconds, then fails with ErrInTransition.
+func (p *Phone) Focus(ctx context.Context) (Focus, error) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	dump := "displays"
+	if p.info.SDK < 29 {
+		dump = "windows"
+	}
+	cmd := "dumpsys window " + dump + " | grep -E 'mCurrentFocus|mFocusedApp'"
+	for waited := time.Duration(0); ; waited += transitionPause {
+		out, err := p.conn.text(ctx, cmd)
+		if err != nil {
+			return Focus{}, fmt.Errorf("read focus: %w", err)
+		}
+		if f, ok := parseFocus(out); ok {
+			return f, nil
+		}
+		if !focusLine.MatchString(out) || waited >= transitionLimit {
+			break
+		}
+		if err := pause(ctx, transitionPause); err != nil {
+			return Focus{}, fmt.Errorf("read focus: %w", err)
+		}
+	}
+	out, err := p.conn.text(ctx, "dumpsys activity activities | grep -E 'ResumedActivity'")
+	if err != nil {
+		return Focus{}, fmt.Errorf("read focus: %w", err)
+	}
+	if m := resumed.FindStringSubmatch(out); m != nil {
+		if f, ok := parseComponent(m[1]); ok {
+			return f, nil
+		}
+	}
+	return Focus{}, fmt.Errorf("read focus: %w", ErrInTransition)
+}
+
+// parseFocus picks the focus among the lines of all displays. A window that is
+// also the focused app wins; then any window with a component; then a window of
+// the system; then, for a popup, the focused app. Only null means that one
+// window gives way to another.
+func parseFocus(out string) (Focus, bool) {
+	var windows, apps []Focus
+	var system string
+	open := false
+	for _, m := range focusLine.FindAllStringSubmatch(out, 64) {
+		f, ok := parseComponent(m[2])
+		switch {
+		case m[1] == "mFocusedApp":
+			if ok {
+				apps = append(apps, f)
+			}
+		case ok:
+			windows = append(windows, f)
+		case strings.HasPrefix(m[2], "Window{"):
+			open = true
+			if s := systemName.FindStringSubmatch(m[2]); s != nil && system == "" {
+				system = s[1]
+			}
+		}
+	}
+	for _, w := range windows {
+		for _, a := range apps {
+			if w == a {
+				return w, true
+			}
+		}
+	}
+	switch {
+	case len(windows) > 0:
+		return windows[0], true
+	case system != "":
+		return Focus{Package: "com.android.systemui", Activity: system}, true
+	case open && len(apps) > 0:
+		return apps[0], true
+	}
+	return Focus{}, false
+}
+
+// parseComponent finds "package/class" in s. Which user runs it does not matter.
+func parseComponent(s string) (Focus, bool) {
+	m := component.FindStringSubmatch(s)
+	if m == nil || len(m[0]) > 512 {
+		return Focus{}, false
+	}
+	f := Focus{Package: m[1], Activity: m[2]}
+	if short, ok := strings.CutPrefix(f.Activity, f.Package+"."); ok {
+		f.Activity = "." + short
+	}
+	return f, true
+}
+
+// Display returns the size and the rotation of the screen as they are now.
+func (p *Phone) Display(ctx context.Context) (Display, error) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	out, err := p.conn.text(ctx, "wm size; wm density; dumpsys window displays | grep -E 'mCurrentRotation|mRotation='")
+	if err != nil {
+		return Display{}, fmt.Errorf("read display: %w", err)
+	}
+	d, err := parseDisplay(out)
+	if err != nil {
+		return Display{}, fmt.Errorf("read display: %w", err)
+	}
+	if !turnedLine.MatchString(out) {
+		out, err = p.conn.text(ctx, "dumpsys input | grep SurfaceOrientation")
+		if err != nil {
+			return Display{}, fmt.Errorf("read display: %w", err)
+		}
+	}
+	turn, ok := parseRotation(out)
+	if !ok {
+		return Display{}, fmt.Errorf("read display: no rotation: %w", ErrMalformed)
+	}
+	d.Rotation = turn
+	if turn%2 == 1 {
+		d.Width, d.Height = d.Height, d.Width
+	}
+	p.display.Store(&d)
+	return d, nil
+}
+
+// parseDisplay reads what wm prints: the natural size, not turned.
+func parseDisplay(out string) (Display, error) {
+	var d Display
+	for _, m := range sizeLine.FindAllStringSubmatch(out, 8) {
+		if w, h := number(m[2]), number(m[3]); d.Width == 0 || m[1] == "Override" {
+			d.Width, d.Height = w, h
+		}
+	}
+	for _, m := range denseLine.FindAllStringSubmatch(out, 8) {
+		if d.Density == 0 || m[1] == "Override" {
+			d.Density = number(m[2])
+		}
+	}
+	if d.Width < 1 || d.Height < 1 || d.Width > maxEdge || d.Height > maxEdge {
+		return Display{}, fmt.Errorf("size %dx%d: %w", d.Width, d.Height, ErrMalformed)
+	}
+	return d, nil
+}
+
+// parseRotation reads quarter turns, which newer versions print in degrees.
+func parseRotation(out string) (int, bool) {
+	m := turnedLine.FindStringSubmatch(out)
+	if m == nil {
+		return 0, false
+	}
+	turn := number(m[1])
+	if turn >= 90 && turn%90 == 0 {
+		turn /= 90
+	}
+	return turn, turn <= 3
+}
+
+// number converts digits that a pattern has bounded already.
+func number(digits string) int {
+	n, _ := strconv.Atoi(digits)
+	return n
+}
+
+// Keyboard reports whether the on-screen keyboard is shown.
+func (p *Phone) Keyboard(ctx context.Context) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	out, err := p.conn.text(ctx, "dumpsys input_method | grep -E 'mInputShown|mIsInputViewShown'")
+	if err != nil {
+		return false, fmt.Errorf("read keyboard: %w", err)
+	}
+	for _, line := range []*regexp.Regexp{inputShown, viewShown} {
+		if all := line.FindAllStringSubmatch(out, 16); all != nil {
+			for _, m := range all {
+				if m[1] == "true" {
+					return true, nil
+				}
+			}
+			return false, nil
+		}
+	}
+	return false, fmt.Errorf("read keyboard: %w", ErrMalformed)
+}
+
+// maxPackages bounds Packages; a phone has 200 to 600.
+const maxPackages = 5000
+
+// Packages returns the names of the installed apps, as the phone orders them.
+func (p *Phone) Packages(ctx context.Context) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	out, err := p.conn.text(ctx, "pm list packages")
+	if err != nil {
+		return nil, fmt.Errorf("list apps: %w", err)
+	}
+	rows := packageRow.FindAllStringSubmatch(out, maxPackages)
+	if len(rows) == 0 {
+		return nil, fmt.Errorf("list apps: %w", ErrMalformed)
+	}
+	names := make([]string, len(rows))
+	for i, m := range rows {
+		names[i] = m[1]
+	}
+	return names, nil
+}
+
+// pause waits for d or for the end of ctx.
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
