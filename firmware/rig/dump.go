@@ -1,0 +1,66 @@
+package rig
+
+import (
+	"io"
+	"maps"
+	"slices"
+)
+
+// T is what Dump needs of *testing.T.
+type T interface {
+	Helper()
+	Logf(format string, args ...any)
+}
+
+// namedLog is the end of what something outside the board has logged.
+type namedLog struct {
+	name string
+	tailBuffer
+}
+
+// Log returns a writer whose last part Dump shows under that name: for the log of a phone.
+func (b *Board) Log(name string) io.Writer {
+	l := &namedLog{name: name}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.logs = append(b.logs, l)
+	return l
+}
+
+// dumpLines is how much of the console Dump shows.
+const dumpLines = 200
+
+// Dump logs what helps to understand a failed test: the end of the console, QEMU's errors and events, the state of the
+// ports and the logs made by Log. It may be called after Close, and on a nil board.
+func Dump(t T, b *Board) {
+	t.Helper()
+	if b == nil {
+		t.Logf("rig: no board")
+		return
+	}
+	t.Logf("console, last %d lines:\n%s", dumpLines, b.console.tail(dumpLines))
+	if text := b.stderr.String(); text != "" {
+		t.Logf("qemu:\n%s", text)
+	}
+	for _, e := range b.Events() {
+		t.Logf("qemu event %s %s", e.Name, e.Data)
+	}
+	select {
+	case <-b.qemu.done:
+		t.Logf("qemu has ended: %v", b.qemu.reason())
+	default:
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, port := range slices.Sorted(maps.Keys(b.plugged)) {
+		switch p := b.plugged[port]; {
+		case p.running():
+			t.Logf("port %s: plugged in", port)
+		default:
+			t.Logf("port %s: out: %v", port, p.Err())
+		}
+	}
+	for _, l := range b.logs {
+		t.Logf("log of %s:\n%s", l.name, l)
+	}
+}

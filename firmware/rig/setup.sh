@@ -1,0 +1,257 @@
+#!/usr/bin/env bash
+# setup.sh: everything that building and testing phonerack needs on a Debian machine (amd64).
+#
+# Installs packages, and downloads what runs inside the emulated board (kernel, guest libraries, real adb and adbd,
+# a small root file system) into .cache/rig. Safe to run again: nothing missing, nothing done, well under a second.
+# A step that was cut short is done again; a finished one is kept until its recipe (the text beside it here) changes.
+#
+#   PHONERACK_CACHE    another cache folder than .cache/rig at the root of the repository
+#   PHONERACK_MIRROR   another Debian mirror than the one in the system's apt sources
+set -euo pipefail
+
+here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
+root=$(cd -- "$here/../.." && pwd)
+cache=${PHONERACK_CACHE:-$root/.cache/rig}
+release=bookworm # the release whose kernel and libraries the emulated board runs; the host may be a later one
+keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+
+host_packages=(
+	# build
+	make git ca-certificates gcc libc6-dev pkg-config libusb-1.0-0-dev
+	gcc-aarch64-linux-gnu libc6-dev-arm64-cross libusb-1.0-0-dev:arm64
+	fonts-droid-fallback
+	# emulated board
+	qemu-system-arm device-tree-compiler cpio kmod xz-utils e2fsprogs mmdebstrap debian-archive-keyring
+	iproute2 util-linux openssl
+	# what the unpacked adb and adbd link against
+	libbrotli1 liblz4-1 libzstd1 libsystemd0 libusb-1.0-0 libstdc++6 zlib1g
+)
+guest_packages=(busybox-static:arm64 libc6:arm64 libusb-1.0-0:arm64 libudev1:arm64 libgcc-s1:arm64)
+adb_version=34.0.5-12~bpo12+1
+adb_packages=(
+	"adb:amd64=1:$adb_version" "adbd:amd64=$adb_version"
+	"android-libbase:amd64=1:$adb_version" "android-libcutils:amd64=1:$adb_version"
+	"android-liblog:amd64=1:$adb_version" "android-libziparchive:amd64=1:$adb_version"
+	"android-libboringssl:amd64/$release-backports" libprotobuf32:amd64
+)
+rootfs_packages=adb,libusb-1.0-0,libc6,libgcc-s1,libprotobuf32,dash,coreutils,grep,sed,diffutils,iproute2,mount,util-linux,procps,base-files,hostname
+
+say() { printf 'setup: %s\n' "$*"; }
+die() {
+	printf 'setup: %s\n' "$*" >&2
+	exit 1
+}
+
+as_root() {
+	if ((EUID == 0)); then
+		env DEBIAN_FRONTEND=noninteractive "$@"
+	elif command -v sudo >/dev/null; then
+		sudo env DEBIAN_FRONTEND=noninteractive "$@"
+	else
+		die "must run as root, or with sudo installed: $*"
+	fi
+}
+
+# missing_packages prints those of host_packages that dpkg does not have installed, one a line.
+missing_packages() {
+	local have p
+	have=$(dpkg-query -W -f='${db:Status-Abbrev}${Package}:${Architecture}\n' "${host_packages[@]}" 2>/dev/null |
+		sed -n 's/^ii *//p') || true
+	for p in "${host_packages[@]}"; do
+		case $p in
+		*:*) grep -qxF "$p" <<<"$have" || echo "$p" ;;
+		*) grep -qxE "${p//+/\\+}:(amd64|all)" <<<"$have" || echo "$p" ;;
+		esac
+	done
+}
+
+install_packages() {
+	local missing options=()
+	mapfile -t missing < <(missing_packages)
+	((${#missing[@]})) || return 0
+	say "installing ${missing[*]}"
+	grep -qx arm64 <(dpkg --print-foreign-architectures) || as_root dpkg --add-architecture arm64
+	# The armhf index of the security suite is at times broken, and nothing here is 32-bit.
+	if grep -qx armhf <(dpkg --print-foreign-architectures); then
+		options+=(-o APT::Architectures=amd64,arm64)
+	fi
+	as_root apt-get "${options[@]}" -qq update || say "apt-get update reported an error; going on with the lists there are"
+	as_root apt-get "${options[@]}" -o DPkg::Lock::Timeout=300 -qq -y --no-install-recommends install "${missing[@]}"
+}
+
+# go_minor prints the minor version N of the go command's own release 1.N, 0 without one.
+go_minor() {
+	local v
+	v=$(cd / && GOTOOLCHAIN=local go version 2>/dev/null | sed -n 's/^go version go1\.\([0-9]*\).*/\1/p') || true
+	echo "${v:-0}"
+}
+
+# install_go makes sure of a go command that either is new enough for go.mod or can fetch one that is (since 1.21, as
+# a module, with GOTOOLCHAIN=auto).
+install_go() {
+	local wanted
+	wanted=$(sed -n 's/^go 1\.\([0-9]*\).*/\1/p' "$root/go.mod")
+	if (($(go_minor) < 21)); then
+		say "installing Go from $release-backports"
+		private_apt
+		as_root env APT_CONFIG="$cache/apt/apt.conf" \
+			apt-get -o DPkg::Lock::Timeout=300 -qq -y --no-install-recommends -t "$release-backports" install golang-go
+		hash -r
+		(($(go_minor) >= 21)) || die "the go command in PATH is older than 1.21: $(command -v go); remove it, or put /usr/bin first"
+	fi
+	if (($(go_minor) < wanted)); then
+		say "fetching the Go toolchain that go.mod asks for"
+		(cd "$root" && GOTOOLCHAIN=auto go version)
+		(cd "$root" && go version >/dev/null 2>&1) || say "note: run go with GOTOOLCHAIN=auto (it is set to $(cd / && go env GOTOOLCHAIN))"
+	fi
+}
+
+mirror() {
+	local m=${PHONERACK_MIRROR:-}
+	[[ -n $m ]] || m=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources 2>/dev/null |
+		sed 's/#.*//' | grep -oE 'https?://[^ ]*/debian/?( |$)' | head -n 1 | tr -d ' ') || true
+	[[ -n $m ]] || die "no Debian mirror in the system's apt sources: set PHONERACK_MIRROR"
+	echo "$m"
+}
+
+# private_apt fills an apt state of its own, so that backports stay out of the system's sources.
+private_apt() {
+	local m suite
+	[[ -z ${apt_ready:-} ]] || return 0
+	say "reading package lists"
+	m=$(mirror)
+	mkdir -p "$cache"/apt/{lists,cache/archives}/partial
+	for suite in "$release" "$release-backports"; do
+		echo "deb [signed-by=$keyring] $m $suite main"
+	done >"$cache/apt/sources.list"
+	cat >"$cache/apt/apt.conf" <<-CONF
+		Dir::Etc::sourcelist "$cache/apt/sources.list";
+		Dir::Etc::sourceparts "/dev/null";
+		Dir::Etc::preferences "/dev/null";
+		Dir::Etc::preferencesparts "/dev/null";
+		Dir::State::lists "$cache/apt/lists";
+		Dir::Cache "$cache/apt/cache";
+		APT::Architectures "amd64,arm64";
+		APT::Sandbox::User "root";
+		Acquire::Languages "none";
+	CONF
+	APT_CONFIG="$cache/apt/apt.conf" apt-get -qq update
+	apt_ready=1
+}
+
+# have NAME RECIPE: the piece is there, made by this recipe.
+have() { [[ -f $cache/$1/.recipe && $(<"$cache/$1/.recipe") == "$2" ]]; }
+
+# piece NAME RECIPE COMMAND: makes the folder NAME of the cache by COMMAND FOLDER, unless it is there already.
+piece() {
+	local name=$1 recipe=$2 tmp=$cache/.$1.partial
+	! have "$name" "$recipe" || return 0
+	say "making $name"
+	rm -rf "$tmp"
+	mkdir -p "$tmp"
+	"$3" "$tmp"
+	printf '%s\n' "$recipe" >"$tmp/.recipe"
+	rm -rf "${cache:?}/$name"
+	mv "$tmp" "$cache/$name"
+}
+
+# unpack FOLDER PACKAGE...: downloads packages and unpacks them into FOLDER; nothing is installed.
+unpack() {
+	local dir=$1 debs deb
+	shift
+	private_apt
+	debs=$(mktemp -d "$cache/.debs.XXXXXX")
+	if ! (cd "$debs" && APT_CONFIG="$cache/apt/apt.conf" apt-get -qq download "$@"); then
+		rm -rf "$debs"
+		return 1
+	fi
+	for deb in "$debs"/*.deb; do
+		dpkg -x "$deb" "$dir"
+	done
+	rm -rf "$debs"
+}
+
+# The number in the kernel's package name changes with each update and old ones leave the mirror: it is resolved anew.
+make_kernel() {
+	local name version
+	private_apt
+	name=$(APT_CONFIG="$cache/apt/apt.conf" apt-cache show "linux-image-arm64:arm64/$release" |
+		sed -n 's/^Depends:.*\(linux-image-[0-9][^ ,]*-arm64\).*/\1/p' | head -n 1)
+	[[ -n $name ]] || die "linux-image-arm64 of $release names no kernel"
+	unpack "$1" "$name-unsigned:arm64" 2>/dev/null || unpack "$1" "$name:arm64"
+	version=$(ls "$1/lib/modules")
+	cp "$1/boot/vmlinuz-$version" "$1/vmlinuz"
+	rm -rf "$1/boot" "$1/usr/share"
+	find "$1/lib/modules" -name '*.ko.xz' -exec xz -d {} +
+	/sbin/depmod -b "$1" "$version"
+	ln -s "lib/modules/$version" "$1/modules"
+}
+
+make_guest() {
+	unpack "$1" "${guest_packages[@]}"
+	rm -rf "$1/usr/share"
+}
+
+make_adb() {
+	unpack "$1" "${adb_packages[@]}"
+	rm -rf "$1/usr/share"
+}
+
+# The variant "extract" runs no arm64 program, so that no emulation of user programs is needed; in return nothing is
+# pulled in as essential and no maintainer script writes passwd, group or machine-id.
+make_rootfs() {
+	local m tree=$1/tree
+	m=$(mirror)
+	as_root mmdebstrap -q --mode=root --architectures=arm64 --variant=extract --aptopt='Acquire::Languages "none"' \
+		--setup-hook='mkdir -p "$1/etc/apt/preferences.d"' \
+		--setup-hook='printf "Package: android-* adb\nPin: release n='"$release"'-backports\nPin-Priority: 900\n" >"$1/etc/apt/preferences.d/android"' \
+		--include="$rootfs_packages" "$release" "$tree" \
+		"deb [signed-by=$keyring] $m $release main" "deb [signed-by=$keyring] $m $release-backports main"
+	as_root sh -eu -c '
+		cd "$1"
+		mkdir -p proc sys dev run root tmp
+		printf "root:x:0:0:root:/root:/bin/sh\n" >etc/passwd
+		printf "root:x:0:\n" >etc/group
+		rm -rf var/lib/apt/lists/* var/cache/apt/archives/*.deb usr/share/doc usr/share/man usr/share/locale
+	' sh "$tree"
+	as_root mke2fs -q -t ext4 -d "$tree" "$1/rootfs.img" 512M
+	as_root rm -rf "$tree"
+	as_root chown "$(id -u):$(id -g)" "$1/rootfs.img"
+}
+
+# The wrapper is the stable path of adb 34 on the host: PHONERACK_ADB.
+make_bin() {
+	cat >"$1/adb" <<-'WRAPPER'
+		#!/bin/sh
+		base=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")/adb/usr/lib
+		LD_LIBRARY_PATH=$base/x86_64-linux-gnu/android:$base/x86_64-linux-gnu exec "$base/android-sdk/platform-tools/adb" "$@"
+	WRAPPER
+	chmod 755 "$1/adb"
+}
+
+main() {
+	local list
+	if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
+		printf 'setup: no apt here. Needed: Go %s, and what Debian %s calls:\n' "$(sed -n 's/^go //p' "$root/go.mod")" "$release" >&2
+		printf '  %s\n' "${host_packages[@]}" >&2
+		die "install these by hand; the emulated board can only be set up on Debian"
+	fi
+	[[ $(dpkg --print-architecture) == amd64 ]] || die "the emulated board can only be set up on amd64, this is $(dpkg --print-architecture)"
+
+	mkdir -p "$cache"
+	exec 9>"$cache/.lock"
+	flock 9 # a second run waits for the first, then finds everything done
+
+	install_packages
+	install_go
+	piece kernel "linux-image-arm64 $release" make_kernel
+	piece guest "${guest_packages[*]} $release" make_guest
+	piece adb "${adb_packages[*]}" make_adb
+	piece rootfs "$rootfs_packages $release" make_rootfs
+	piece bin "adb" make_bin
+	list=$(missing_packages)
+	[[ -z $list ]] || die "still not installed: $list"
+	say "ready: $cache"
+}
+
+main "$@"
