@@ -53,6 +53,7 @@ const (
 	PhoneOffline      Code = "phone_offline"      // plugged in, does not answer
 	PhoneLost         Code = "phone_lost"         // gone in the middle of the work
 	PhoneSetup        Code = "phone_setup"        // the phone's settings forbid what was asked
+	PhoneRejected     Code = "phone_rejected"     // the phone answered an act with a complaint
 	PhoneTimeout      Code = "phone_timeout"      // the phone did not finish in time
 	OutcomeUnknown    Code = "outcome_unknown"    // the act may or may not have happened
 	CannotType        Code = "cannot_type"        // the text has no way into this phone

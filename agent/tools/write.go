@@ -1,0 +1,68 @@
+package tools
+
+import (
+	"context"
+	"errors"
+
+	"phonerack/agent/phone"
+	"phonerack/sync/wire"
+)
+
+// write does one write to the phone, keeps what it came to in out, and turns
+// its error into a refusal.
+func (o *Outcome) write(ctx context.Context, env Env, what string, do func() error) error {
+	if env.Controls == nil {
+		return wire.Refuse(wire.NotLeased, map[string]any{"slot": env.Slot})
+	}
+	err := do()
+	if err == nil {
+		o.Wrote, o.Settle = true, true
+		return nil
+	}
+	if ctx.Err() != nil && !errors.Is(err, phone.ErrUnknownOutcome) && !errors.Is(err, phone.ErrPartlyTyped) {
+		if _, ok := errors.AsType[*wire.Refusal](err); !ok {
+			return ctx.Err() // nothing was sent
+		}
+	}
+	refusal, sent := explain(env.Slot, what, err)
+	o.Wrote = o.Wrote || sent
+	o.Unknown = errors.Is(err, phone.ErrUnknownOutcome)
+	o.Settle = o.Wrote
+	return refusal.Because(err)
+}
+
+// explain says why a write failed and whether something was, or may have been,
+// sent.
+func explain(slot int, what string, err error) (refusal *wire.Refusal, sent bool) {
+	because := func(code wire.Code, args ...string) *wire.Refusal {
+		m := map[string]any{"slot": slot, "what": what}
+		for i := 0; i+1 < len(args); i += 2 {
+			m[args[i]] = args[i+1]
+		}
+		return wire.Refuse(code, m)
+	}
+	partly := errors.Is(err, phone.ErrPartlyTyped)
+	if r, ok := errors.AsType[*wire.Refusal](err); ok { // the fence's own words, or the phone's
+		return r, partly
+	}
+	switch {
+	case errors.Is(err, phone.ErrUnknownOutcome):
+		return because(wire.OutcomeUnknown), true
+	case partly:
+		return because(wire.CannotType, "reason", "typing stopped in the middle, and a part of the text is in the field"), true
+	case errors.Is(err, phone.ErrCannotType):
+		return because(wire.CannotType, "reason", err.Error()), false
+	case errors.Is(err, phone.ErrDeviceSetup):
+		return because(wire.PhoneSetup, "setting", `"USB debugging (Security settings)"`), false
+	case errors.Is(err, phone.ErrAppMissing):
+		return because(wire.AppMissing), false
+	case errors.Is(err, phone.ErrOffScreen), errors.Is(err, phone.ErrBadArgument):
+		return because(wire.BadArguments, "tool", what, "path", "$", "reason", "is not possible: "+err.Error()), false
+	case errors.Is(err, phone.ErrNoFence):
+		return because(wire.NotLeased), false
+	case errors.Is(err, phone.ErrRejected):
+		return because(wire.PhoneRejected, "detail", err.Error()), true
+	}
+	// What had to be read of the phone before the write was not there.
+	return because(wire.ObservationFailed, "detail", err.Error()), false
+}
