@@ -55,7 +55,7 @@ func (n *node) set(name, value []byte) {
 	}
 }
 
-func (n *node) turn(f flag, on bool) {
+func (n *node) turn(f bits, on bool) {
 	if on {
 		n.flags |= f
 	} else {

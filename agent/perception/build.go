@@ -2,6 +2,7 @@ package perception
 
 import (
 	"image"
+	"slices"
 	"strings"
 )
 
@@ -9,7 +10,7 @@ import (
 const (
 	minSide     = 6   // pixels; smaller nodes cannot be seen or hit
 	maxElements = 500 // elements of one scene
-	maxFolded   = 6   // texts that a touchable row takes from its children
+	maxFolded   = 6   // different texts that a touchable row takes from its children
 	maxCovering = 400 // touchable nodes that are compared for covering
 )
 
@@ -155,7 +156,9 @@ func (c *condenser) fold(i int) {
 		if word := strings.TrimSpace(firstOf(m.text, m.desc)); word != "" && !c.rect[j].Empty() {
 			switch {
 			case !own:
-				texts, from = append(texts, word), append(from, j)
+				if from = append(from, j); !slices.Contains(texts, word) {
+					texts = append(texts, word) // a picture often repeats its caption
+				}
 			case strings.Contains(n.text, word) || strings.Contains(n.desc, word):
 				c.folded[j] = true
 			}

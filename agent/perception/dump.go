@@ -57,13 +57,13 @@ type node struct {
 
 	text, desc, hint, id, class, pkg string
 	bounds                           image.Rectangle
-	flags                            flag
+	flags                            bits
 }
 
-type flag uint16
+type bits uint16
 
 const (
-	checkable flag = 1 << iota
+	checkable bits = 1 << iota
 	checked
 	clickable
 	disabled
@@ -76,7 +76,7 @@ const (
 	invisible
 )
 
-func (n *node) has(f flag) bool { return n.flags&f != 0 }
+func (n *node) has(f bits) bool { return n.flags&f != 0 }
 
 // pkg returns the package of the first node that names one.
 func (t *tree) pkg() string {

@@ -2,6 +2,7 @@ package perception
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -87,12 +88,7 @@ func (e Element) prompt(b *strings.Builder) {
 }
 
 func (s *Scene) missing(part string) bool {
-	for _, m := range s.Missing {
-		if m == part {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(s.Missing, part)
 }
 
 // bare returns a component name as it is, and anything that is none as a JSON

@@ -32,7 +32,13 @@ type conn struct {
 
 func connOf[S io.ReadCloser](a ADB[S]) conn {
 	return conn{
-		shell: a.Shell,
+		shell: func(ctx context.Context, cmd string) (adb.Result, error) {
+			r, err := a.Shell(ctx, cmd)
+			if errors.Is(err, adb.ErrTooLarge) {
+				err = fmt.Errorf("%w: %w", ErrTooLarge, err)
+			}
+			return r, err
+		},
 		exec: func(ctx context.Context, cmd string) (io.ReadCloser, error) {
 			s, err := a.Exec(ctx, cmd)
 			if err != nil {

@@ -3,6 +3,7 @@ package phone
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -108,7 +109,8 @@ func (c *Controls) Key(ctx context.Context, name string) error {
 }
 
 // write asks the fence and sends cmd, which takes about lasts by itself. Errors
-// of the fence come as they are; any error after sending is ErrUnknownOutcome.
+// of the fence come as they are. A phone that refuses to open the service has
+// not run cmd; after any other failure it may have.
 func (c *Controls) write(ctx context.Context, lasts time.Duration, cmd string) (adb.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.phone.options.WriteTimeout+lasts)
 	defer cancel()
@@ -122,7 +124,10 @@ func (c *Controls) write(ctx context.Context, lasts time.Duration, cmd string) (
 		return adb.Result{}, err
 	}
 	r, err := c.phone.conn.shell(ctx, cmd)
-	if err != nil {
+	switch {
+	case errors.Is(err, adb.ErrRefused):
+		return adb.Result{}, fmt.Errorf("%w: %w", ErrRejected, err)
+	case err != nil:
 		return adb.Result{}, fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
 	}
 	return r, complaint(r)

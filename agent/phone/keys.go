@@ -30,6 +30,7 @@ var keyCodes = map[string]int{
 	"move_home":   122,
 	"move_end":    123,
 	"app_switch":  187,
+	"recents":     187,
 	"sleep":       223,
 	"wakeup":      224,
 	"paste":       279,

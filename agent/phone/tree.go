@@ -94,7 +94,7 @@ func (p *Phone) treeByFile(ctx context.Context, compressed bool) ([]byte, error)
 		return nil, err
 	}
 	if len(r.Stdout) > maxTree {
-		return nil, fmt.Errorf("%d bytes: %w", len(r.Stdout), ErrTooLarge)
+		return nil, fmt.Errorf("more than %d bytes: %w", maxTree, ErrTooLarge)
 	}
 	start := treeStart.FindIndex(r.Stdout)
 	if start == nil {
