@@ -38,7 +38,7 @@ func (h Holder) String() string {
 	return h.Who
 }
 
-// DefaultMaxHold bounds a hold, and is what a hold lasts when nothing else is said.
+// DefaultMaxHold bounds a hold.
 const DefaultMaxHold = 15 * time.Minute
 
 // Options rule a Table. Only Now is needed.
@@ -94,6 +94,9 @@ func NewTable(o Options) *Table {
 	}
 	return &Table{options: o, slots: map[int][]*Lease{}, watchers: map[chan Change]bool{}}
 }
+
+// DefaultHold is how long a hold lasts when nothing else is said.
+func (t *Table) DefaultHold() time.Duration { return min(DefaultMaxHold, t.options.MaxHold) }
 
 // Acquire leases a free slot for d. The holder of a hold who acquires again renews it and gets the same lease; a task
 // of that person covers it. Everyone else is refused with slot_busy.

@@ -1,0 +1,214 @@
+package action
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"phonerack/firmware/lease"
+)
+
+// SlotArgs name a slot.
+type SlotArgs struct {
+	Slot int `json:"slot" doc:"number of the slot"`
+}
+
+func (a *SlotArgs) slot() int { return a.Slot }
+
+// ObserveArgs are the arguments of observe.
+type ObserveArgs struct {
+	SlotArgs
+	Image bool `json:"image,omitempty" doc:"also take a picture"`
+}
+
+// TapArgs are the arguments of tap and long_press: an element with its generation, a text, or a point.
+type TapArgs struct {
+	SlotArgs
+	Element    *int   `json:"element,omitempty" doc:"index in the observation"`
+	Generation uint64 `json:"generation,omitempty" doc:"generation of the observation that the element is from"`
+	Text       string `json:"text,omitempty" doc:"visible text or description, the whole of it"`
+	X          *int   `json:"x,omitempty" doc:"pixels from the left"`
+	Y          *int   `json:"y,omitempty" doc:"pixels from the top"`
+}
+
+func (a *TapArgs) validate() error {
+	ways := 0
+	for _, given := range []bool{a.Element != nil, a.Text != "", a.X != nil || a.Y != nil} {
+		if given {
+			ways++
+		}
+	}
+	switch {
+	case ways != 1:
+		return errors.New("exactly one of element with generation, text, or x with y must be given")
+	case a.Element != nil && a.Generation == 0:
+		return errors.New("an element needs the generation of its observation")
+	case a.Element == nil && a.Text == "" && (a.X == nil || a.Y == nil):
+		return errors.New("a point needs x and y")
+	}
+	return nil
+}
+
+// SwipeArgs are the arguments of swipe.
+type SwipeArgs struct {
+	SlotArgs
+	X1 int `json:"x1" doc:"start, pixels from the left"`
+	Y1 int `json:"y1" doc:"start, pixels from the top"`
+	X2 int `json:"x2" doc:"end, pixels from the left"`
+	Y2 int `json:"y2" doc:"end, pixels from the top"`
+	MS int `json:"ms,omitempty" doc:"how long it takes, in milliseconds; 300 if not given"`
+}
+
+// TextArgs are the arguments of input_text.
+type TextArgs struct {
+	SlotArgs
+	Text string `json:"text" doc:"what to type into the focused field"`
+}
+
+// KeyArgs are the arguments of press_key.
+type KeyArgs struct {
+	SlotArgs
+	Key string `json:"key" doc:"name of the key, such as back, home or enter"`
+}
+
+// AppArgs are the arguments of launch_app.
+type AppArgs struct {
+	SlotArgs
+	App string `json:"app" doc:"package name"`
+}
+
+// HoldArgs are the arguments of hold.
+type HoldArgs struct {
+	SlotArgs
+	Seconds int `json:"seconds,omitempty" doc:"how long; 15 minutes, or the longest allowed if that is less, when not given"`
+}
+
+// Phones is the result of phones.
+type Phones struct {
+	Phones []PhoneState `json:"phones"`
+}
+
+// Done is the result of an act that has nothing to tell.
+type Done struct{}
+
+const (
+	lookTimeout  = time.Minute
+	touchTimeout = 30 * time.Second
+	quick        = 10 * time.Second
+	longPress    = time.Second
+	defaultSwipe = 300 * time.Millisecond
+)
+
+func phoneActions() []entry {
+	touch := func(name, summary string) Definition {
+		return Definition{Name: name, Summary: summary, Role: Operator, NeedsLease: true, Timeout: touchTimeout}
+	}
+	return []entry{
+		define(Definition{Name: "phones", Summary: "list slots and phones", Role: Viewer, Idempotent: true, Timeout: quick}, listPhones),
+		define(Definition{Name: "observe", Summary: "read a phone's screen", Role: Viewer, Idempotent: true, Timeout: lookTimeout}, observe),
+		define(touch("tap", "tap an element, a text or a point"), tap),
+		define(touch("long_press", "press an element, a text or a point for a second"), press),
+		define(touch("swipe", "move a finger over the screen"), swipe),
+		define(touch("input_text", "type into the focused field"), inputText),
+		define(touch("press_key", "press a key"), pressKey),
+		define(touch("launch_app", "start an app"), launchApp),
+		define(Definition{Name: "hold", Summary: "keep a slot for yourself, or keep it longer", Role: Operator, Idempotent: true, Timeout: quick}, hold),
+		define(Definition{Name: "release", Summary: "give a held slot back", Role: Operator, Idempotent: true, Timeout: quick}, release),
+	}
+}
+
+func listPhones(_ context.Context, c *call, _ *struct{}) (any, error) {
+	return Phones{Phones: c.rack.Phones()}, nil
+}
+
+func observe(ctx context.Context, c *call, args *ObserveArgs) (any, error) {
+	p, err := c.rack.Phone(args.Slot)
+	if err != nil {
+		return nil, err
+	}
+	return p.Observe(ctx, args.Image)
+}
+
+func tap(ctx context.Context, c *call, args *TapArgs) (any, error) {
+	return touchAt(ctx, c, args, func(controls Controls, x, y int) error { return controls.Tap(ctx, x, y) })
+}
+
+func press(ctx context.Context, c *call, args *TapArgs) (any, error) {
+	return touchAt(ctx, c, args, func(controls Controls, x, y int) error { return controls.LongPress(ctx, x, y, longPress) })
+}
+
+// Point is the result of tap and long_press: where the screen was touched.
+type Point struct {
+	X int `json:"x"`
+	Y int `json:"y"`
+}
+
+func touchAt(ctx context.Context, c *call, args *TapArgs, touch func(controls Controls, x, y int) error) (any, error) {
+	p, err := c.rack.Phone(args.Slot)
+	if err != nil {
+		return nil, err
+	}
+	var at Point
+	switch {
+	case args.Element != nil:
+		at.X, at.Y, err = p.Element(args.Generation, *args.Element)
+	case args.Text != "":
+		at.X, at.Y, err = p.Text(ctx, args.Text)
+	default:
+		at = Point{*args.X, *args.Y}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return at, touch(p.Under(c.fence), at.X, at.Y)
+}
+
+func swipe(ctx context.Context, c *call, args *SwipeArgs) (any, error) {
+	d := time.Duration(args.MS) * time.Millisecond
+	if d == 0 {
+		d = defaultSwipe
+	}
+	return control(c, args.Slot, func(controls Controls) error { return controls.Swipe(ctx, args.X1, args.Y1, args.X2, args.Y2, d) })
+}
+
+func inputText(ctx context.Context, c *call, args *TextArgs) (any, error) {
+	return control(c, args.Slot, func(controls Controls) error { return controls.InputText(ctx, args.Text) })
+}
+
+func pressKey(ctx context.Context, c *call, args *KeyArgs) (any, error) {
+	return control(c, args.Slot, func(controls Controls) error { return controls.Key(ctx, args.Key) })
+}
+
+func launchApp(ctx context.Context, c *call, args *AppArgs) (any, error) {
+	return control(c, args.Slot, func(controls Controls) error { return controls.Launch(ctx, args.App) })
+}
+
+func control(c *call, slot int, act func(Controls) error) (any, error) {
+	p, err := c.rack.Phone(slot)
+	if err != nil {
+		return nil, err
+	}
+	return Done{}, act(p.Under(c.fence))
+}
+
+func hold(_ context.Context, c *call, args *HoldArgs) (any, error) {
+	if err := slotExists(c.rack, args.Slot); err != nil {
+		return nil, err
+	}
+	d := time.Duration(args.Seconds) * time.Second
+	if args.Seconds == 0 {
+		d = c.leases.DefaultHold()
+	}
+	l, err := c.leases.Acquire(args.Slot, lease.Holder{Kind: lease.Hold, Who: c.actor.Name}, d)
+	if err != nil {
+		return nil, err
+	}
+	return l.State(), nil
+}
+
+func release(_ context.Context, c *call, args *SlotArgs) (any, error) {
+	if err := slotExists(c.rack, args.Slot); err != nil {
+		return nil, err
+	}
+	return Done{}, c.leases.Release(args.Slot, c.actor.Name)
+}

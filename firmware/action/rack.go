@@ -1,0 +1,143 @@
+package action
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"io/fs"
+	"time"
+
+	"phonerack/firmware/lease"
+	"phonerack/sync/wire"
+)
+
+// Fence is asked before each write to a phone.
+type Fence interface{ Check() error }
+
+// Rack is what the actions work on; package firmware implements it. Errors are refusals.
+type Rack interface {
+	Phones() []PhoneState
+	// Phone returns the phone of a slot that is ready, else the refusal that says why there is none.
+	Phone(slot int) (Phone, error)
+
+	StartTask(ctx context.Context, spec TaskSpec, actor string) (TaskStatus, error)
+	Tasks(limit int) ([]TaskStatus, error)
+	Task(id string) (TaskStatus, error)
+	CancelTask(id, actor string) (TaskStatus, error)
+	// WatchTask calls step with each step of a task from its first on, and returns when the task has ended.
+	WatchTask(ctx context.Context, id string, step func(TaskEvent) error) error
+	// TaskFiles writes the task's trajectory as a tar archive.
+	TaskFiles(ctx context.Context, id string, w io.Writer) error
+}
+
+// Phone is one ready phone.
+type Phone interface {
+	Observe(ctx context.Context, image bool) (Observation, error)
+	// Element finds the middle of an element of an earlier observation, Text that of a visible text.
+	Element(generation uint64, index int) (x, y int, err error)
+	Text(ctx context.Context, text string) (x, y int, err error)
+	Under(fence Fence) Controls
+
+	Shell(ctx context.Context, cmd string, pipes Pipes) (exit int, err error)
+	Push(ctx context.Context, r io.Reader, path string, mode fs.FileMode, mtime time.Time) error
+	Pull(ctx context.Context, path string, w io.Writer) error
+}
+
+// Controls write to a phone.
+type Controls interface {
+	Tap(ctx context.Context, x, y int) error
+	LongPress(ctx context.Context, x, y int, d time.Duration) error
+	Swipe(ctx context.Context, x1, y1, x2, y2 int, d time.Duration) error
+	InputText(ctx context.Context, text string) error
+	Key(ctx context.Context, name string) error
+	Launch(ctx context.Context, pkg string) error
+}
+
+// State is where a slot stands.
+type State string
+
+// States of a slot.
+const (
+	Empty        State = "empty"        // nothing is plugged in
+	Connecting   State = "connecting"   // plugged in, not yet usable
+	Unauthorized State = "unauthorized" // waits for a person to accept the prompt on the phone
+	Ready        State = "ready"
+	Lost         State = "lost"   // was ready, does not answer; being tried again
+	Failed       State = "failed" // cannot be used; being tried again, more and more seldom
+)
+
+// PhoneState is one slot as `phones` lists it.
+type PhoneState struct {
+	Slot   int          `json:"slot"` // 0 for a phone at a port that is not on the board file
+	Label  string       `json:"label,omitempty"`
+	Port   string       `json:"port"` // USB port path or address of the stream
+	State  State        `json:"state"`
+	Reason string       `json:"reason,omitempty"` // why it is not ready
+	Serial string       `json:"serial,omitempty"`
+	Model  string       `json:"model,omitempty"`
+	Lease  *lease.State `json:"lease,omitempty"`
+	Since  time.Time    `json:"since"`
+
+	Android string `json:"android,omitempty"` // release, such as "14"
+
+	// Duplicate tells that another slot's phone has the same serial number.
+	Duplicate bool `json:"duplicate_serial,omitempty"`
+}
+
+// Observation is what a phone shows.
+type Observation struct {
+	Generation uint64   `json:"generation"`
+	Package    string   `json:"package"`
+	Activity   string   `json:"activity"`
+	Width      int      `json:"width"`
+	Height     int      `json:"height"`
+	Screen     string   `json:"screen"`            // the elements, one a line
+	Missing    []string `json:"missing,omitempty"` // parts that could not be read
+	Image      []byte   `json:"image,omitempty"`   // JPEG
+}
+
+// TaskSpec is a task as it is asked for.
+type TaskSpec struct {
+	Slot   int
+	Goal   string
+	Params map[string]string
+	Steps  int           // at most this many
+	Within time.Duration // at most this long
+}
+
+// TaskState is where a task stands.
+type TaskState string
+
+// States of a task.
+const (
+	Running   TaskState = "running"
+	Succeeded TaskState = "succeeded"
+	TaskError TaskState = "failed"
+	Cancelled TaskState = "cancelled"
+	TaskLost  TaskState = "lost" // its phone, or rackd itself, went away in the middle
+)
+
+// TaskStatus is a task as it is remembered.
+type TaskStatus struct {
+	ID        string            `json:"id"`
+	Attempt   int               `json:"attempt"`
+	Slot      int               `json:"slot"`
+	Serial    string            `json:"serial"`
+	Goal      string            `json:"goal"`
+	Params    map[string]string `json:"params,omitempty"`
+	State     TaskState         `json:"state"`
+	Message   string            `json:"message,omitempty"`
+	Refusal   *wire.Refusal     `json:"refusal,omitempty"` // why it did not succeed
+	Steps     int               `json:"steps"`
+	Wrote     bool              `json:"wrote"` // something was sent to the phone
+	StartedBy string            `json:"started_by"`
+	Started   time.Time         `json:"started"`
+	Ended     time.Time         `json:"ended,omitzero"`
+	Boot      string            `json:"boot"` // of the rackd that ran it
+}
+
+// TaskEvent is one line of a watched task: a step, or at last its status.
+type TaskEvent struct {
+	Step   json.RawMessage `json:"step,omitempty"`
+	Status *TaskStatus     `json:"status,omitempty"`
+}

@@ -1,0 +1,119 @@
+package control
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"time"
+
+	"phonerack/firmware/action"
+	"phonerack/sync/wire"
+)
+
+const (
+	pingInterval = 5 * time.Second
+	lastWords    = 2 * time.Second // for the answer of a call that was cancelled
+	lingering    = time.Second     // for the client to read the answer while it still sends
+)
+
+var errClientGone = errors.New("the client is gone")
+
+// stream runs an action over the taken-over connection.
+func (s *Server) stream(w http.ResponseWriter, r *http.Request, actor action.Actor, name string, args json.RawMessage) {
+	conn, buffered, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		s.refuse(w, err)
+		return
+	}
+	defer conn.Close()
+	conn.SetDeadline(time.Time{})
+	if _, err := fmt.Fprintf(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: %s\r\n\r\n", upgradeName); err != nil {
+		return
+	}
+	ctx, cancel := context.WithCancelCause(r.Context())
+	defer cancel(nil)
+	stop := context.AfterFunc(ctx, func() { conn.SetWriteDeadline(time.Now().Add(lastWords)) })
+	defer stop()
+
+	packets := &packetWriter{w: conn}
+	in, feed := io.Pipe()
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		if err := readIn(buffered.Reader, feed); err != nil {
+			cancel(errClientGone)
+		}
+	}()
+	pinged := make(chan struct{})
+	go func() {
+		defer close(pinged)
+		ping(ctx, cancel, packets)
+	}()
+
+	result, err := s.registry.Call(ctx, actor, name, args, action.Pipes{In: in, Out: packets.as(kindOut), Err: packets.as(kindErr)})
+	in.Close()
+	if context.Cause(ctx) != errClientGone {
+		s.finish(conn, packets, newAnswer(result, stopping(r.Context(), err)))
+	}
+	cancel(nil)
+	conn.SetReadDeadline(time.Now().Add(lingering))
+	<-read
+	<-pinged
+}
+
+func (s *Server) finish(conn net.Conn, packets *packetWriter, a answer) {
+	encoded, err := json.Marshal(a)
+	if err != nil {
+		encoded, _ = json.Marshal(newAnswer(nil, wire.Refuse(wire.Internal, nil)))
+	}
+	conn.SetWriteDeadline(time.Now().Add(writeTimeout))
+	if err := errors.Join(packets.send(kindResult, encoded), packets.send(kindEnd, nil)); err != nil {
+		s.log.Debug("answer not delivered", "err", err)
+	}
+}
+
+// readIn feeds the action until the client has sent everything, and then waits for the client to go. What an action
+// does not read is thrown away once the action has ended.
+func readIn(r *bufio.Reader, feed *io.PipeWriter) error {
+	buf := make([]byte, maxPacket)
+	for {
+		k, data, err := readPacket(r, buf)
+		if err != nil {
+			feed.CloseWithError(io.ErrUnexpectedEOF)
+			return err
+		}
+		switch k {
+		case kindIn:
+			if _, err := feed.Write(data); err != nil && !errors.Is(err, io.ErrClosedPipe) {
+				return err
+			}
+		case kindInEnd:
+			feed.Close()
+		default:
+			feed.CloseWithError(io.ErrUnexpectedEOF)
+			return fmt.Errorf("unexpected packet of kind %d", k)
+		}
+	}
+}
+
+// ping finds out that the client is gone while the action neither reads nor writes.
+func ping(ctx context.Context, cancel context.CancelCauseFunc, packets *packetWriter) {
+	tick := time.NewTicker(pingInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if err := packets.send(kindPing, nil); err != nil {
+				cancel(errClientGone)
+				return
+			}
+		}
+	}
+}
