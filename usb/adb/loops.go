@@ -102,9 +102,12 @@ func (c *Conn) writeOutgoing(ctx context.Context, o *outgoing) bool {
 		close(o.flush)
 		return ok
 	}
-	ok := c.write(ctx, o.write.packet)
+	// A failed transfer may hold on to its buffer.
+	if !c.write(ctx, o.write.packet) {
+		return false
+	}
 	o.write.release()
-	return ok
+	return true
 }
 
 // write sends one packet or ends the connection.

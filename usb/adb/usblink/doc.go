@@ -1,0 +1,27 @@
+// Package usblink opens phones through libusb and returns adb.Links. It is the
+// only package that imports gousb (cgo, libusb-1.0).
+//
+// # Life
+//
+// A [Host] opens any number of phones; each gets a libusb context, an event
+// thread and a device handle of its own, so that nothing one phone does, not
+// even a transfer that the kernel never gives back, holds up another. A fresh
+// context also reads the bus anew: libusb's own list may miss a device for good
+// when a single netlink message is lost (libusb#1571).
+//
+// # What it leaves alone
+//
+// It never detaches kernel drivers, never changes the configuration, and sends
+// SET_INTERFACE only when ADB sits on an alternate setting other than 0 (on
+// some Pixels it breaks every later transfer). It never clears a halt: gousb
+// cannot, and clearing an endpoint that is not halted broke bulk transfers on
+// several phones. After a stall (adb.ErrStall) the way back is [Host.Reset] and
+// then a power cycle of the port.
+//
+// # Blocking
+//
+// Every call is bounded. A transfer whose context ended is cancelled and waited
+// for two seconds; if the kernel still has it then, it is abandoned with
+// [ErrStuck]: the link is dead, Close reports ErrStuck too, and its handle is
+// released in the background when the transfer comes back, if ever.
+package usblink
