@@ -14,7 +14,7 @@ const launchTime = 20 * time.Second
 
 var (
 	packageName = regexp.MustCompile(`^[a-zA-Z]\w*(\.\w+)+$`)
-	launchable  = regexp.MustCompile(`^([a-zA-Z]\w*(?:\.\w+)+)/[\w.$]+$`)
+	launchable  = regexp.MustCompile(`^([a-zA-Z]\w*(?:\.\w+)*)/[\w.$]+$`)
 	startStatus = regexp.MustCompile(`(?m)^Status: (\w+)\s*$`)
 	startError  = regexp.MustCompile(`(?m)^(?:Error|Exception|java\.lang\.)\S*.*$`)
 )

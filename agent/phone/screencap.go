@@ -92,11 +92,11 @@ func readUpTo(r io.Reader, limit int) ([]byte, error) {
 		}
 		n, err := r.Read(b[len(b):min(cap(b), limit)])
 		b = b[:len(b)+n]
-		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			break // the length tells whether it is complete
-		}
-		if err != nil {
-			return nil, err
+		switch {
+		case errors.Is(err, io.EOF):
+			return b, nil // the length tells whether it is complete
+		case err != nil:
+			return nil, endOf(err, fmt.Sprintf("after %d bytes", len(b)))
 		}
 	}
 	return b, nil

@@ -32,8 +32,9 @@ const (
 var (
 	focusLine  = regexp.MustCompile(`(?m)^.*?\b(mCurrentFocus|mFocusedApp)=(.*)$`)
 	resumed    = regexp.MustCompile(`(?m)^.*?\b(?:topResumedActivity|mResumedActivity|ResumedActivity)\b[:=](.*)$`)
-	component  = regexp.MustCompile(`\b([a-zA-Z]\w*(?:\.\w+)+)/([\w.$]+)`)
-	systemName = regexp.MustCompile(`\bu\d+ (NotificationShade|StatusBar|Keyguard|InputMethod|VolumeDialog\w*|GlobalActions\w*)\b`)
+	component  = regexp.MustCompile(`\b([a-zA-Z]\w*(?:\.\w+)*)/([\w.$]+)`)
+	systemName = regexp.MustCompile(`\bu\d+ (NotificationShade|StatusBar|Keyguard|VolumeDialog\w*|GlobalActions\w*)\b`)
+	alertName  = regexp.MustCompile(`\bu\d+ (Application (?:Not Responding|Error))\b`)
 	sizeLine   = regexp.MustCompile(`(?m)^(Physical|Override) size: (\d{1,5})x(\d{1,5})\s*$`)
 	denseLine  = regexp.MustCompile(`(?m)^(Physical|Override) density: (\d{1,5})\s*$`)
 	turnedLine = regexp.MustCompile(`\b(?:mCurrentRotation|mRotation|SurfaceOrientation)[=:] *(?:ROTATION_)?(\d{1,3})\b`)
@@ -80,12 +81,12 @@ func (p *Phone) Focus(ctx context.Context) (Focus, error) {
 }
 
 // parseFocus picks the focus among the lines of all displays. A window that is
-// also the focused app wins; then any window with a component; then a window of
-// the system; then, for a popup, the focused app. Only null means that one
-// window gives way to another.
+// also the focused app wins; then any window with a component; then a window or
+// an alert of the system; then, for a popup, the focused app. Only null means
+// that one window gives way to another.
 func parseFocus(out string) (Focus, bool) {
 	var windows, apps []Focus
-	var system string
+	var system Focus
 	open := false
 	for _, m := range focusLine.FindAllStringSubmatch(out, 64) {
 		f, ok := parseComponent(m[2])
@@ -98,8 +99,10 @@ func parseFocus(out string) (Focus, bool) {
 			windows = append(windows, f)
 		case strings.HasPrefix(m[2], "Window{"):
 			open = true
-			if s := systemName.FindStringSubmatch(m[2]); s != nil && system == "" {
-				system = s[1]
+			if s := systemName.FindStringSubmatch(m[2]); s != nil {
+				system = Focus{Package: "com.android.systemui", Activity: s[1]}
+			} else if s := alertName.FindStringSubmatch(m[2]); s != nil {
+				system = Focus{Package: "android", Activity: s[1]}
 			}
 		}
 	}
@@ -113,8 +116,8 @@ func parseFocus(out string) (Focus, bool) {
 	switch {
 	case len(windows) > 0:
 		return windows[0], true
-	case system != "":
-		return Focus{Package: "com.android.systemui", Activity: system}, true
+	case system.Package != "":
+		return system, true
 	case open && len(apps) > 0:
 		return apps[0], true
 	}

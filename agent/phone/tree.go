@@ -20,7 +20,7 @@ const (
 
 // statusLine is what the dumper prints when it has written the tree. Old
 // versions misspell the word.
-var statusLine = regexp.MustCompile(`UI hierch?archy dumped to: *(\S+)`)
+var statusLine = regexp.MustCompile(`UI hier(?:chary|archy) dumped to: *(\S+)`)
 
 var (
 	treeStart = regexp.MustCompile(`<\?xml|<hierarchy`)
@@ -68,6 +68,9 @@ func (p *Phone) Tree(ctx context.Context) ([]byte, error) {
 		}
 		switch {
 		case errors.Is(err, ErrNotIdle):
+			if compressed {
+				return nil, fmt.Errorf("read element tree: %w", err) // each attempt takes ten seconds
+			}
 			compressed = true
 		case errors.Is(err, ErrNoRoot):
 		case errors.Is(err, ErrNoDump), errors.Is(err, ErrTruncated):
