@@ -1,6 +1,7 @@
 package rig
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"regexp"
@@ -38,22 +39,23 @@ func newConsole() *console {
 func (c *console) Write(p []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := time.Now()
-	c.rest = append(c.rest, p...)
+	now, n := time.Now(), len(p)
 	for {
-		text, rest, ok := strings.Cut(string(c.rest), "\n")
+		text, rest, ok := bytes.Cut(p, []byte("\n"))
 		if !ok {
 			break
 		}
-		c.rest = []byte(rest)
-		c.lines = append(c.lines, Line{now, strings.TrimRight(text, "\r")})
+		line := strings.TrimRight(string(c.rest)+string(text), "\r")
+		c.lines = append(c.lines, Line{now, line})
+		c.rest, p = nil, rest
 	}
+	c.rest = append(c.rest, p...)
 	if over := len(c.lines) - consoleLimit; over > 0 {
 		c.lines = append([]Line(nil), c.lines[over:]...)
 		c.dropped += over
 	}
 	c.wake()
-	return len(p), nil
+	return n, nil
 }
 
 // end says that nothing more will come: waits end.

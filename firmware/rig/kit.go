@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -53,6 +54,7 @@ func Prepare(ctx context.Context, cacheDir string) (*Kit, error) {
 		}
 	}
 	if missing != nil {
+		slices.Sort(missing)
 		return nil, fmt.Errorf("%w (missing: %s)", ErrNotSetUp, strings.Join(missing, ", "))
 	}
 	if k.modules, err = readModuleTree(k.modulesDir()); err != nil {
@@ -68,11 +70,11 @@ func Prepare(ctx context.Context, cacheDir string) (*Kit, error) {
 	return k, nil
 }
 
-// CacheDir is the folder that setup.sh fills: PHONERACK_CACHE, else .cache/rig at the root of the repository, which is
-// looked for from the working folder upwards.
+// CacheDir is the folder that setup.sh fills: rig in PHONERACK_CACHE, else in .cache at the root of the repository, which
+// is looked for from the working folder upwards.
 func CacheDir() (string, error) {
 	if dir := os.Getenv("PHONERACK_CACHE"); dir != "" {
-		return dir, nil
+		return filepath.Join(dir, "rig"), nil
 	}
 	dir, err := os.Getwd()
 	if err != nil {

@@ -45,14 +45,10 @@ func startProcess(cmd *exec.Cmd) (*process, error) {
 	return p, nil
 }
 
-// kill ends the group at once and returns when it has ended.
+// kill ends the program at once and returns when it has ended. QEMU has no children; those of adbd end with their
+// namespace.
 func (p *process) kill() {
-	select {
-	case <-p.done: // the number may belong to others by now
-	default:
-		// The group's leader is not reaped before done is closed, or shortly before: then this finds no group.
-		_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
-	}
+	_ = p.cmd.Process.Kill() // fails when it has ended already
 	<-p.done
 }
 

@@ -5,14 +5,15 @@
 # a small root file system) into .cache/rig. Safe to run again: nothing missing, nothing done, well under a second.
 # A step that was cut short is done again; a finished one is kept until its recipe (the text beside it here) changes.
 #
-#   PHONERACK_CACHE    another cache folder than .cache/rig at the root of the repository
+#   PHONERACK_CACHE    another cache folder than .cache at the root of the repository
 #   PHONERACK_MIRROR   another Debian mirror than the one in the system's apt sources
 set -euo pipefail
 
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd -- "$here/../.." && pwd)
-cache=${PHONERACK_CACHE:-$root/.cache/rig}
+cache=${PHONERACK_CACHE:-$root/.cache}/rig
 release=bookworm # the release whose kernel and libraries the emulated board runs; the host may be a later one
+PATH=$PATH:/usr/sbin:/sbin # not in every user's
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 
 host_packages=(
@@ -73,7 +74,7 @@ install_packages() {
 	grep -qx arm64 <(dpkg --print-foreign-architectures) || as_root dpkg --add-architecture arm64
 	# The armhf index of the security suite is at times broken, and nothing here is 32-bit.
 	if grep -qx armhf <(dpkg --print-foreign-architectures); then
-		options+=(-o APT::Architectures=amd64,arm64)
+		options+=(-o "APT::Architectures=amd64,arm64")
 	fi
 	as_root apt-get "${options[@]}" -qq update || say "apt-get update reported an error; going on with the lists there are"
 	as_root apt-get "${options[@]}" -o DPkg::Lock::Timeout=300 -qq -y --no-install-recommends install "${missing[@]}"
@@ -181,24 +182,27 @@ make_kernel() {
 	unpack "$1" "$name-unsigned:arm64" 2>/dev/null || unpack "$1" "$name:arm64"
 	version=$(ls "$1/lib/modules")
 	cp "$1/boot/vmlinuz-$version" "$1/vmlinuz"
-	rm -rf "$1/boot" "$1/usr/share"
+	rm -rf "${1:?}/boot" "${1:?}/usr/share"
+	# Half of the size is drivers of what no emulated board has.
+	rm -rf "$1/lib/modules/$version"/kernel/{sound,drivers/{gpu,media,infiniband,staging,net/wireless,net/ethernet,iio,scsi}}
 	find "$1/lib/modules" -name '*.ko.xz' -exec xz -d {} +
-	/sbin/depmod -b "$1" "$version"
+	depmod -b "$1" "$version"
 	ln -s "lib/modules/$version" "$1/modules"
 }
 
 make_guest() {
 	unpack "$1" "${guest_packages[@]}"
-	rm -rf "$1/usr/share"
+	rm -rf "${1:?}/usr/share"
 }
 
 make_adb() {
 	unpack "$1" "${adb_packages[@]}"
-	rm -rf "$1/usr/share"
+	rm -rf "${1:?}/usr/share"
 }
 
 # The variant "extract" runs no arm64 program, so that no emulation of user programs is needed; in return nothing is
 # pulled in as essential and no maintainer script writes passwd, group or machine-id.
+# shellcheck disable=SC2016  # these are for other shells to expand
 make_rootfs() {
 	local m tree=$1/tree
 	m=$(mirror)
@@ -214,7 +218,7 @@ make_rootfs() {
 		printf "root:x:0:\n" >etc/group
 		rm -rf var/lib/apt/lists/* var/cache/apt/archives/*.deb usr/share/doc usr/share/man usr/share/locale
 	' sh "$tree"
-	as_root mke2fs -q -t ext4 -d "$tree" "$1/rootfs.img" 512M
+	as_root mke2fs -q -t ext4 -d "$tree" "$1/rootfs.img" 512M >/dev/null
 	as_root rm -rf "$tree"
 	as_root chown "$(id -u):$(id -g)" "$1/rootfs.img"
 }
@@ -244,7 +248,7 @@ main() {
 
 	install_packages
 	install_go
-	piece kernel "linux-image-arm64 $release" make_kernel
+	piece kernel "linux-image-arm64 $release, pruned" make_kernel
 	piece guest "${guest_packages[*]} $release" make_guest
 	piece adb "${adb_packages[*]}" make_adb
 	piece rootfs "$rootfs_packages $release" make_rootfs
