@@ -38,13 +38,13 @@ type Observer struct {
 	timeout time.Duration
 	now     func() time.Time
 	latest  atomic.Uint64 // the generation begun last
-
-	mu sync.Mutex // held during an observation
+	turn    chan struct{} // holds one token, which an observation has while it lasts
 }
 
 // NewObserver returns an observer of one phone.
 func NewObserver(source Source, o Options) *Observer {
-	ob := &Observer{source: source, timeout: cmp.Or(o.Timeout, 40*time.Second), now: o.Now}
+	ob := &Observer{source: source, timeout: cmp.Or(o.Timeout, 40*time.Second), now: o.Now, turn: make(chan struct{}, 1)}
+	ob.turn <- struct{}{}
 	if ob.now == nil {
 		ob.now = time.Now
 	}
@@ -61,11 +61,15 @@ func (o *Observer) Generation() uint64 { return o.latest.Load() }
 // part that fails is named in Missing. Observe blocks until the phone has
 // answered, ctx ends or the observer's timeout is over.
 func (o *Observer) Observe(ctx context.Context, want Want) (*Scene, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	generation := o.latest.Add(1)
 	ctx, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
+	select {
+	case <-o.turn:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("observe: %w", ctx.Err())
+	}
+	defer func() { o.turn <- struct{}{} }()
+	generation := o.latest.Add(1)
 
 	r := o.read(ctx, want)
 	if r.treeErr != nil && (r.image == nil || ctx.Err() != nil) {

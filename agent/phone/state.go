@@ -37,7 +37,7 @@ var (
 	alertName  = regexp.MustCompile(`\bu\d+ (Application (?:Not Responding|Error))\b`)
 	sizeLine   = regexp.MustCompile(`(?m)^(Physical|Override) size: (\d{1,5})x(\d{1,5})\s*$`)
 	denseLine  = regexp.MustCompile(`(?m)^(Physical|Override) density: (\d{1,5})\s*$`)
-	turnedLine = regexp.MustCompile(`\b(?:mCurrentRotation|mRotation|SurfaceOrientation)[=:] *(?:ROTATION_)?(\d{1,3})\b`)
+	turnedLine = regexp.MustCompile(`\b(?:mCurrentRotation|mRotation|SurfaceOrientation|mCurrentOrientation)[=:] *(?:ROTATION_)?(\d{1,3})\b`)
 	packageRow = regexp.MustCompile(`(?m)^package:([a-zA-Z]\w*(?:\.\w+)*)\s*$`)
 	inputShown = regexp.MustCompile(`\bmInputShown=(true|false)\b`)
 	viewShown  = regexp.MustCompile(`\bmIsInputViewShown=(true|false)\b`)
@@ -137,34 +137,50 @@ func parseComponent(s string) (Focus, bool) {
 	return f, true
 }
 
+// turnedBy are the places where versions of Android tell the rotation, the most
+// common first. The window manager's is asked together with the size.
+var turnedBy = []string{
+	"dumpsys window displays | grep -E '^ *mRotation=|mCurrentRotation='",
+	"dumpsys input | grep SurfaceOrientation",
+	"dumpsys display | grep mCurrentOrientation",
+}
+
 // Display returns the size and the rotation of the screen as they are now.
 func (p *Phone) Display(ctx context.Context) (Display, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	out, err := p.conn.text(ctx, "wm size; wm density; dumpsys window displays | grep -E 'mCurrentRotation|mRotation='")
+	d, err := p.readDisplay(ctx)
 	if err != nil {
 		return Display{}, fmt.Errorf("read display: %w", err)
-	}
-	d, err := parseDisplay(out)
-	if err != nil {
-		return Display{}, fmt.Errorf("read display: %w", err)
-	}
-	if !turnedLine.MatchString(out) {
-		out, err = p.conn.text(ctx, "dumpsys input | grep SurfaceOrientation")
-		if err != nil {
-			return Display{}, fmt.Errorf("read display: %w", err)
-		}
-	}
-	turn, ok := parseRotation(out)
-	if !ok {
-		return Display{}, fmt.Errorf("read display: no rotation: %w", ErrMalformed)
-	}
-	d.Rotation = turn
-	if turn%2 == 1 {
-		d.Width, d.Height = d.Height, d.Width
 	}
 	p.display.Store(&d)
 	return d, nil
+}
+
+func (p *Phone) readDisplay(ctx context.Context) (Display, error) {
+	var d Display
+	for i, cmd := range turnedBy {
+		if i == 0 {
+			cmd = "wm size; wm density; " + cmd
+		}
+		out, err := p.conn.text(ctx, cmd)
+		if err != nil {
+			return Display{}, err
+		}
+		if i == 0 {
+			if d, err = parseDisplay(out); err != nil {
+				return Display{}, err
+			}
+		}
+		if turn, ok := parseRotation(out); ok {
+			d.Rotation = turn
+			if turn%2 == 1 {
+				d.Width, d.Height = d.Height, d.Width
+			}
+			return d, nil
+		}
+	}
+	return Display{}, fmt.Errorf("no rotation: %w", ErrMalformed)
 }
 
 // parseDisplay reads what wm prints: the natural size, not turned.

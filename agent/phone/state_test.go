@@ -2,6 +2,7 @@ package phone
 
 import (
 	"errors"
+	"image"
 	"slices"
 	"strings"
 	"testing"
@@ -54,8 +55,8 @@ func TestParseFocus(t *testing.T) {
 	}
 }
 
-// attached attaches a phone that answers with extra first, as a handset does
-// otherwise.
+// attached attaches a phone that answers with extra first, as a handset with a
+// small screenshot does otherwise.
 func attached(t *testing.T, h phonetest.Handset, extra func(phonetest.Request) (phonetest.Reply, bool)) (*Phone, *phonetest.ADB) {
 	t.Helper()
 	a := phonetest.New(func(r phonetest.Request) phonetest.Reply {
@@ -63,6 +64,9 @@ func attached(t *testing.T, h phonetest.Handset, extra func(phonetest.Request) (
 			if reply, ok := extra(r); ok {
 				return reply
 			}
+		}
+		if r.Command == "screencap 2>/dev/null" {
+			return phonetest.Reply{Stdout: string(phonetest.RawScreenshot(image.Pt(9, 20)))}
 		}
 		return h.Reply(r)
 	}, "shell_v2")
@@ -122,27 +126,32 @@ func TestFocusFallsBackToTheActivityStack(t *testing.T) {
 
 func TestDisplayIsTurnedAndOverridden(t *testing.T) {
 	for name, c := range map[string]struct {
-		wm, input string
-		want      Display
-		err       error
+		wm            string
+		asked, turned string
+		want          Display
+		err           error
 	}{
-		"plain":       {"Physical size: 1080x2400\nPhysical density: 420\nmCurrentRotation=ROTATION_0\n", "", Display{1080, 2400, 0, 420}, nil},
-		"overridden":  {"Physical size: 1080x2400\nOverride size: 720x1600\nPhysical density: 420\nOverride density: 280\nmRotation=0\n", "", Display{720, 1600, 0, 280}, nil},
-		"turned":      {"Physical size: 1080x2400\r\nPhysical density: 420\r\n mCurrentRotation=ROTATION_90\r\n", "", Display{2400, 1080, 1, 420}, nil},
-		"upside down": {"Physical size: 1080x2400\nPhysical density: 420\nmCurrentRotation=ROTATION_180\n", "", Display{1080, 2400, 2, 420}, nil},
-		"old version": {"Physical size: 1080x1920\nPhysical density: 480\nmRotation=3 mAltOrientation=false\n", "", Display{1920, 1080, 3, 480}, nil},
-		"from input":  {"Physical size: 1080x1920\nPhysical density: 480\n", "      SurfaceOrientation: 1\n", Display{1920, 1080, 1, 480}, nil},
-		"no rotation": {"Physical size: 1080x1920\n", "", Display{}, ErrMalformed},
-		"no size":     {"mRotation=0\n", "", Display{}, ErrMalformed},
-		"huge":        {"Physical size: 99999x1920\nmRotation=0\n", "", Display{}, ErrMalformed},
-		"odd angle":   {"Physical size: 1080x1920\nmRotation=7\n", "", Display{}, ErrMalformed},
+		"plain":            {"Physical size: 1080x2400\nPhysical density: 420\nmCurrentRotation=ROTATION_0\n", "", "", Display{1080, 2400, 0, 420}, nil},
+		"overridden":       {"Physical size: 1080x2400\nOverride size: 720x1600\nPhysical density: 420\nOverride density: 280\nmRotation=0\n", "", "", Display{720, 1600, 0, 280}, nil},
+		"turned":           {"Physical size: 1080x2400\r\nPhysical density: 420\r\n mCurrentRotation=ROTATION_90\r\n", "", "", Display{2400, 1080, 1, 420}, nil},
+		"upside down":      {"Physical size: 1080x2400\nPhysical density: 420\nmCurrentRotation=ROTATION_180\n", "", "", Display{1080, 2400, 2, 420}, nil},
+		"old version":      {"Physical size: 1080x1920\nPhysical density: 480\nmRotation=3 mAltOrientation=false\n", "", "", Display{1920, 1080, 3, 480}, nil},
+		"from input":       {"Physical size: 1080x1920\nPhysical density: 480\n", "dumpsys input", "      SurfaceOrientation: 1\n", Display{1920, 1080, 1, 480}, nil},
+		"no rotation":      {"Physical size: 1080x1920\n", "", "", Display{}, ErrMalformed},
+		"no size":          {"mRotation=0\n", "", "", Display{}, ErrMalformed},
+		"huge":             {"Physical size: 99999x1920\nmRotation=0\n", "", "", Display{}, ErrMalformed},
+		"odd angle":        {"Physical size: 1080x1920\nmRotation=7\n", "", "", Display{}, ErrMalformed},
+		"from the display": {"Physical size: 1080x1920\nPhysical density: 480\n", "dumpsys display", "    mCurrentOrientation=2\n", Display{1080, 1920, 2, 480}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := &Phone{conn: connOf(phonetest.New(func(r phonetest.Request) phonetest.Reply {
-				if strings.HasPrefix(r.Command, "dumpsys input") {
-					return phonetest.Reply{Stdout: c.input}
+				switch {
+				case strings.HasPrefix(r.Command, "wm "):
+					return phonetest.Reply{Stdout: c.wm}
+				case strings.HasPrefix(r.Command, c.asked):
+					return phonetest.Reply{Stdout: c.turned}
 				}
-				return phonetest.Reply{Stdout: c.wm}
+				return phonetest.Reply{}
 			}))}
 			got, err := p.Display(t.Context())
 			if got != c.want || !errors.Is(err, c.err) {
