@@ -65,7 +65,7 @@ func (s *stage) Observe(_ context.Context, want perception.Want) (*perception.Sc
 		add(perception.Element{Role: "text", Text: fmt.Sprintf("Loading %d", s.busy)})
 	}
 	h := fnv.New64a()
-	fmt.Fprintf(h, "%s %q %d %d", s.app, s.field, s.count, s.busy)
+	fmt.Fprintf(h, "%s %q %d %d %d", s.app, s.field, s.count, s.busy, len(scene.Elements))
 	scene.Hash = h.Sum64()
 	if s.pictures && want.Image {
 		scene.Image = image.NewRGBA(image.Rect(0, 0, 540, 1200)) // the display is scaled
