@@ -30,15 +30,30 @@ func (t target) find(tool string, s *perception.Scene) (*perception.Element, err
 	return &e, nil
 }
 
-// keyboardShare is the part of a display's height, in percent, that an
-// on-screen keyboard is taken to cover. The element tree does not tell: the
-// keyboard is a window of its own.
-const keyboardShare = 40
+// An on-screen keyboard is a window of its own, and the element tree does not
+// tell where it begins. An app that makes room for it ends above it: nothing of
+// it lies in the lowest quarter of the display. Under any other app the keyboard
+// is taken to cover a share of the display's height, in percent.
+const (
+	roomMade      = 75
+	keyboardShare = 40
+)
 
 // area returns the part of the display that the app in front can be touched in.
 func area(s *perception.Scene) image.Rectangle {
 	r := image.Rect(0, 0, s.Width, s.Height)
-	if s.Keyboard {
+	if !s.Keyboard {
+		return r
+	}
+	end := 0
+	for _, e := range s.Elements {
+		if e.Package != "com.android.systemui" {
+			end = max(end, e.Bounds.Max.Y)
+		}
+	}
+	if end > 0 && end <= s.Height*roomMade/100 {
+		r.Max.Y = end
+	} else {
 		r.Max.Y -= s.Height * keyboardShare / 100
 	}
 	return r

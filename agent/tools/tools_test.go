@@ -162,6 +162,13 @@ func TestKeyboardLeavesTheUpperPartToTouch(t *testing.T) {
 	if want := []string{"swipe 500,1040 500,1160 400ms"}; !slices.Equal(f.did, want) { // 1000 to 1200 is free
 		t.Errorf("did %q, want %q", f.did, want)
 	}
+	s := shop(true) // an app that makes room: its send button stands on the keyboard
+	s.Elements = s.Elements[:4]
+	s.Elements[1].Bounds = image.Rect(800, 1300, 1000, 1400)
+	f = &finger{}
+	if _, err := execute(t, f, s, "tap", `{"element":1,"generation":7}`); err != nil || !slices.Equal(f.did, []string{"tap 900,1350"}) {
+		t.Errorf("did %q, %v", f.did, err)
+	}
 }
 
 func TestWriteErrors(t *testing.T) {
