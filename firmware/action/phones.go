@@ -151,7 +151,7 @@ func touchAt(ctx context.Context, c *call, args *TapArgs, touch func(controls Co
 	var at Point
 	switch {
 	case args.Element != nil:
-		at.X, at.Y, err = p.Element(args.Generation, *args.Element)
+		at.X, at.Y, err = p.Element(ctx, args.Generation, *args.Element)
 	case args.Text != "":
 		at.X, at.Y, err = p.Text(ctx, args.Text)
 	default:

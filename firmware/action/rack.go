@@ -34,7 +34,7 @@ type Rack interface {
 type Phone interface {
 	Observe(ctx context.Context, image bool) (Observation, error)
 	// Element finds the middle of an element of an earlier observation, Text that of a visible text.
-	Element(generation uint64, index int) (x, y int, err error)
+	Element(ctx context.Context, generation uint64, index int) (x, y int, err error)
 	Text(ctx context.Context, text string) (x, y int, err error)
 	Under(fence Fence) Controls
 
@@ -114,26 +114,26 @@ const (
 	Succeeded TaskState = "succeeded"
 	TaskError TaskState = "failed"
 	Cancelled TaskState = "cancelled"
-	TaskLost  TaskState = "lost" // its phone, or rackd itself, went away in the middle
+	TaskLost  TaskState = "lost" // rackd stopped or died in the middle
 )
 
 // TaskStatus is a task as it is remembered.
 type TaskStatus struct {
-	ID        string            `json:"id"`
-	Attempt   int               `json:"attempt"`
-	Slot      int               `json:"slot"`
-	Serial    string            `json:"serial"`
-	Goal      string            `json:"goal"`
-	Params    map[string]string `json:"params,omitempty"`
-	State     TaskState         `json:"state"`
-	Message   string            `json:"message,omitempty"`
-	Refusal   *wire.Refusal     `json:"refusal,omitempty"` // why it did not succeed
-	Steps     int               `json:"steps"`
-	Wrote     bool              `json:"wrote"` // something was sent to the phone
-	StartedBy string            `json:"started_by"`
-	Started   time.Time         `json:"started"`
-	Ended     time.Time         `json:"ended,omitzero"`
-	Boot      string            `json:"boot"` // of the rackd that ran it
+	ID        string        `json:"id"`
+	Attempt   int           `json:"attempt"`
+	Slot      int           `json:"slot"`
+	Serial    string        `json:"serial"`
+	Goal      string        `json:"goal"`
+	Params    []string      `json:"params,omitempty"` // names only: a value may be a password
+	State     TaskState     `json:"state"`
+	Message   string        `json:"message,omitempty"`
+	Refusal   *wire.Refusal `json:"refusal,omitempty"` // why it did not succeed
+	Steps     int           `json:"steps"`
+	Wrote     bool          `json:"wrote"` // something was sent to the phone, or may have been
+	StartedBy string        `json:"started_by"`
+	Started   time.Time     `json:"started"`
+	Ended     time.Time     `json:"ended,omitzero"`
+	Boot      string        `json:"boot"` // of the rackd that ran it
 }
 
 // TaskEvent is one line of a watched task: a step, or at last its status.

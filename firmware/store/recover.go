@@ -178,6 +178,8 @@ func (s *Store) newFile() (*bolt.DB, error) {
 // Copy writes a compacted copy of the current state, from which a damaged file is restored. It takes as long as the
 // data needs, and does not block Update.
 func (s *Store) Copy() error {
+	s.copying.Lock()
+	defer s.copying.Unlock()
 	err := guard(func() error {
 		db, err := s.newFile()
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
@@ -68,6 +69,7 @@ type Store struct {
 	lock     *os.File
 	recovery Recovery
 	boot     string
+	copying  sync.Mutex // held while the copy is written
 }
 
 var (

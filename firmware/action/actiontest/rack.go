@@ -79,7 +79,7 @@ func (r *Rack) Observe(_ context.Context, image bool) (action.Observation, error
 }
 
 // Element implements action.Phone.
-func (r *Rack) Element(generation uint64, index int) (x, y int, err error) {
+func (r *Rack) Element(_ context.Context, generation uint64, index int) (x, y int, err error) {
 	if generation != 7 {
 		return 0, 0, wire.Refuse(wire.StaleElement, map[string]any{"element": index, "generation": generation, "current": 7})
 	}

@@ -1,0 +1,126 @@
+package firmware
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"phonerack/agent/perception"
+	"phonerack/agent/phone"
+	"phonerack/agent/planner"
+	"phonerack/agent/tools"
+	"phonerack/firmware/action"
+	"phonerack/sync/wire"
+)
+
+const (
+	imageEdge    = 1600 // pixels of the longer side of a picture
+	imageQuality = 80
+)
+
+// hand is what people see of a phone, and where they point. Tasks look for themselves, so that a person who looks does
+// not take a task's elements away.
+type hand struct {
+	slot     int
+	observer *perception.Observer
+
+	mu    sync.Mutex        // held during an observation: one at a time
+	scene *perception.Scene // the last one, nil if it failed
+}
+
+func newHand(slot int, p *phone.Phone) *hand {
+	return &hand{slot: slot, observer: perception.NewObserver(p, perception.Options{})}
+}
+
+func (h *hand) observe(ctx context.Context, image bool) (*perception.Scene, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	scene, err := h.observer.Observe(ctx, perception.Want{Image: image})
+	h.scene = scene
+	return scene, err
+}
+
+func (h *hand) last() *perception.Scene {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.scene
+}
+
+// element finds where an element of the last observation is touched. It lets the tap tool do all its checks against
+// controls that only note the point.
+func (h *hand) element(ctx context.Context, generation uint64, index int) (x, y int, err error) {
+	scene := h.last()
+	if scene == nil {
+		return 0, 0, wire.Refuse(wire.StaleElement, map[string]any{"element": index, "generation": generation, "current": h.observer.Generation()})
+	}
+	args, err := json.Marshal(map[string]any{"element": index, "generation": generation})
+	if err != nil {
+		return 0, 0, err
+	}
+	var at pointer
+	_, err = tools.Default().Execute(ctx, tools.Env{Controls: &at, Scene: scene, Slot: h.slot}, planner.Decision{Tool: "tap", Arguments: args})
+	return at.x, at.y, err
+}
+
+// text looks afresh and finds the one element that shows the text or is described by it.
+func (h *hand) text(ctx context.Context, text string) (x, y int, err error) {
+	scene, err := h.observe(ctx, false)
+	if err != nil {
+		return 0, 0, err
+	}
+	var found []perception.Element
+	for _, e := range scene.Elements {
+		if strings.EqualFold(strings.TrimSpace(e.Text), text) || strings.EqualFold(strings.TrimSpace(e.Description), text) {
+			found = append(found, e)
+		}
+	}
+	if touchable := clickable(found); len(touchable) > 0 {
+		found = touchable
+	}
+	if len(found) != 1 {
+		reason := fmt.Sprintf("%d elements of the screen show the text %q; name one by element and generation", len(found), text)
+		return 0, 0, wire.Refuse(wire.BadRequest, map[string]any{"reason": reason})
+	}
+	return h.element(ctx, scene.Generation, found[0].Index)
+}
+
+func clickable(all []perception.Element) []perception.Element {
+	var some []perception.Element
+	for _, e := range all {
+		if e.Clickable {
+			some = append(some, e)
+		}
+	}
+	return some
+}
+
+// observation is a scene as the control socket tells it.
+func observation(scene *perception.Scene) (action.Observation, error) {
+	o := action.Observation{
+		Generation: scene.Generation, Package: scene.Package, Activity: scene.Activity,
+		Width: scene.Width, Height: scene.Height, Screen: scene.Prompt(), Missing: scene.Missing,
+	}
+	if scene.Image == nil {
+		return o, nil
+	}
+	jpeg, err := perception.EncodeJPEG(scene.Image, imageEdge, imageQuality)
+	o.Image = jpeg
+	return o, err
+}
+
+// pointer notes where a tool would touch, and touches nothing. It implements tools.Controls.
+type pointer struct{ x, y int }
+
+func (p *pointer) Tap(_ context.Context, x, y int) error {
+	p.x, p.y = x, y
+	return nil
+}
+
+func (p *pointer) LongPress(context.Context, int, int, time.Duration) error       { return nil }
+func (p *pointer) Swipe(context.Context, int, int, int, int, time.Duration) error { return nil }
+func (p *pointer) InputText(context.Context, string) error                        { return nil }
+func (p *pointer) Key(context.Context, string) error                              { return nil }
+func (p *pointer) Launch(context.Context, string) error                           { return nil }

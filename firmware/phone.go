@@ -1,0 +1,210 @@
+package firmware
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"syscall"
+	"time"
+
+	"phonerack/agent/phone"
+	"phonerack/firmware/action"
+	"phonerack/sync/wire"
+	"phonerack/usb/adb"
+)
+
+// readyPhone is a slot's phone as the actions use it; it implements action.Phone.
+type readyPhone struct {
+	slot int
+	*live
+}
+
+// Phone implements action.Rack.
+func (r *Rack) Phone(number int) (action.Phone, error) {
+	s, ok := r.slots[number]
+	if !ok {
+		return nil, wire.Refuse(wire.SlotUnknown, map[string]any{"slot": number})
+	}
+	l, err := s.usable()
+	if err != nil {
+		return nil, err
+	}
+	return readyPhone{number, l}, nil
+}
+
+// usable returns the slot's connection, or says why there is none.
+func (s *slot) usable() (*live, error) {
+	state, l := s.snapshot()
+	if l != nil {
+		return l, nil
+	}
+	code := wire.PhoneOffline
+	switch state.State {
+	case action.Empty:
+		code = wire.SlotEmpty
+	case action.Unauthorized:
+		code = wire.PhoneUnauthorized
+	}
+	args := map[string]any{"slot": s.number, "state": string(state.State)}
+	if state.Serial != "" {
+		args["serial"] = state.Serial
+	}
+	if state.Reason != "" {
+		args["detail"] = state.Reason
+	}
+	return nil, wire.Refuse(code, args)
+}
+
+func (p readyPhone) Observe(ctx context.Context, image bool) (action.Observation, error) {
+	scene, err := p.hand.observe(ctx, image)
+	if err != nil {
+		return action.Observation{}, p.explain("observe", "", err)
+	}
+	return observation(scene)
+}
+
+func (p readyPhone) Element(ctx context.Context, generation uint64, index int) (x, y int, err error) {
+	x, y, err = p.hand.element(ctx, generation, index)
+	return x, y, p.explain("find the element", "", err)
+}
+
+func (p readyPhone) Text(ctx context.Context, text string) (x, y int, err error) {
+	x, y, err = p.hand.text(ctx, text)
+	return x, y, p.explain("observe", "", err)
+}
+
+func (p readyPhone) Under(fence action.Fence) action.Controls {
+	return explained{p, p.phone.Under(fence)}
+}
+
+func (p readyPhone) Shell(ctx context.Context, cmd string, pipes action.Pipes) (int, error) {
+	code, err := p.conn.StartShell(ctx, cmd, adb.Stdio{Stdin: pipes.In, Stdout: pipes.Out, Stderr: pipes.Err})
+	return code, p.explain("shell", "", err)
+}
+
+func (p readyPhone) Push(ctx context.Context, r io.Reader, path string, mode fs.FileMode, mtime time.Time) error {
+	return p.files(ctx, path, func(s *adb.Sync) error { return s.Send(ctx, r, path, mode, mtime) })
+}
+
+func (p readyPhone) Pull(ctx context.Context, path string, w io.Writer) error {
+	return p.files(ctx, path, func(s *adb.Sync) error { return s.Receive(ctx, path, w) })
+}
+
+func (p readyPhone) files(ctx context.Context, path string, transfer func(*adb.Sync) error) error {
+	s, err := p.conn.Sync(ctx)
+	if err == nil {
+		err = transfer(s)
+		s.Close()
+	}
+	return p.explain("transfer", path, err)
+}
+
+// explained gives the refusal for each error of the phone's controls. It implements action.Controls.
+type explained struct {
+	phone    readyPhone
+	controls *phone.Controls
+}
+
+func (e explained) Tap(ctx context.Context, x, y int) error {
+	return e.phone.explain("tap", "", e.controls.Tap(ctx, x, y))
+}
+
+func (e explained) LongPress(ctx context.Context, x, y int, d time.Duration) error {
+	return e.phone.explain("long press", "", e.controls.LongPress(ctx, x, y, d))
+}
+
+func (e explained) Swipe(ctx context.Context, x1, y1, x2, y2 int, d time.Duration) error {
+	return e.phone.explain("swipe", "", e.controls.Swipe(ctx, x1, y1, x2, y2, d))
+}
+
+func (e explained) InputText(ctx context.Context, text string) error {
+	return e.phone.explain("type", "", e.controls.InputText(ctx, text))
+}
+
+func (e explained) Key(ctx context.Context, name string) error {
+	return e.phone.explain("press "+name, "", e.controls.Key(ctx, name))
+}
+
+func (e explained) Launch(ctx context.Context, pkg string) error {
+	return e.phone.explain("launch", pkg, e.controls.Launch(ctx, pkg))
+}
+
+// explain turns what went wrong with a phone into a refusal; object is the file or app that it was about. An error that
+// only says that the caller's time is over stays what it is.
+func (p readyPhone) explain(what, object string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if r, ok := errors.AsType[*wire.Refusal](err); ok {
+		return r
+	}
+	args := map[string]any{"slot": p.slot, "serial": p.serial, "what": what}
+	if code := p.codeOf(err, object, args); code != "" {
+		return wire.Refuse(code, args).Because(err)
+	}
+	return err
+}
+
+// codeOf finds the code for an error and adds the arguments that its sentence needs.
+func (p readyPhone) codeOf(err error, object string, args map[string]any) wire.Code {
+	unknown := errors.Is(err, phone.ErrUnknownOutcome)
+	select {
+	case <-p.conn.Done():
+		if !unknown {
+			return wire.PhoneLost
+		}
+	default:
+	}
+	detail := func(code wire.Code, name string) wire.Code {
+		args[name] = err.Error()
+		return code
+	}
+	if sync, ok := errors.AsType[*adb.SyncError](err); ok {
+		args["path"] = object
+		return fileCode(sync, args)
+	}
+	switch {
+	case unknown:
+		return wire.OutcomeUnknown
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return ""
+	case errors.Is(err, phone.ErrPartlyTyped):
+		args["reason"] = "typing stopped in the middle, and a part of the text is in the field"
+		return wire.CannotType
+	case errors.Is(err, phone.ErrDeviceSetup):
+		args["setting"] = "USB debugging (Security settings)"
+		return wire.PhoneSetup
+	case errors.Is(err, phone.ErrAppMissing):
+		args["app"] = object
+		return wire.AppMissing
+	case errors.Is(err, phone.ErrOffScreen), errors.Is(err, phone.ErrBadArgument):
+		return detail(wire.BadRequest, "reason")
+	case errors.Is(err, phone.ErrRejected), errors.Is(err, adb.ErrRefused):
+		return detail(wire.PhoneRejected, "detail")
+	case errors.Is(err, adb.ErrUnsupported):
+		args["what"] = "this on so old a phone"
+		return wire.Unsupported
+	case errors.Is(err, adb.ErrDisconnected):
+		return wire.PhoneLost
+	case errors.Is(err, adb.ErrTimeout):
+		return detail(wire.PhoneOffline, "detail")
+	case args["what"] == "observe":
+		return detail(wire.ObservationFailed, "detail")
+	}
+	return ""
+}
+
+// fileCode is the code for the phone's answer to a file operation.
+func fileCode(err *adb.SyncError, args map[string]any) wire.Code {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return wire.FileMissing
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		return wire.FileDenied
+	case errors.Is(err, syscall.ENOSPC):
+		return wire.StorageFull
+	}
+	args["detail"] = err.Message
+	return wire.PhoneRejected
+}

@@ -1,0 +1,260 @@
+package firmware
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/thejerf/suture/v4"
+
+	"phonerack/agent/planner"
+	"phonerack/firmware/action"
+	"phonerack/firmware/config"
+	"phonerack/firmware/control"
+	"phonerack/firmware/lease"
+	"phonerack/firmware/store"
+	"phonerack/sync/wire"
+	"phonerack/usb/adb"
+	"phonerack/usb/bus"
+)
+
+// How long a stop may take: tasks, then everything else, then the database; five seconds in all.
+const (
+	stopTasks = 2 * time.Second
+	stopTree  = 2 * time.Second
+	stopStore = time.Second
+
+	sweepInterval = time.Second
+	copyInterval  = 6 * time.Hour
+)
+
+// Options are what a Rack is made of.
+type Options struct {
+	Config  *config.Config
+	Planner planner.Planner
+	Screens bool   // send the planner a picture of each screen
+	Dialer  Dialer // of USB links; nil without USB
+	Logger  *slog.Logger
+
+	// Watch gives the events of the bus until ctx ends; nil is the kernel's own.
+	Watch func(ctx context.Context) <-chan bus.Event
+	// OnReady is called when the control socket answers; may be nil.
+	OnReady func()
+}
+
+// A Rack is the appliance. It implements action.Rack.
+type Rack struct {
+	config  *config.Config
+	planner planner.Planner
+	screens bool
+	log     *slog.Logger
+	onReady func()
+
+	store   *store.Store
+	taskLog *taskLog
+	leases  *lease.Table
+	slots   map[int]*slot
+	bus     *busWatch
+	tree    *suture.Supervisor
+	socket  net.Listener
+
+	working sync.WaitGroup // tasks
+
+	mu       sync.Mutex
+	tasks    map[string]*task // guarded by mu, as is stopping
+	stopping bool
+}
+
+// New opens the database, the key and the control socket. Run must follow, and closes them.
+func New(o Options) (*Rack, error) {
+	r := &Rack{
+		config: o.Config, planner: o.Planner, screens: o.Screens, log: o.Logger, onReady: o.OnReady,
+		slots: map[int]*slot{}, tasks: map[string]*task{},
+	}
+	state := o.Config.Rack.State
+	var err error
+	if r.store, err = store.Open(store.Options{Path: filepath.Join(state, "rackd.db"), Logger: r.log}); err != nil {
+		return nil, fmt.Errorf("open the database: %w", err)
+	}
+	if err := r.prepare(o); err != nil {
+		r.store.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+func (r *Rack) prepare(o Options) error {
+	r.log = r.log.With("boot", r.store.Boot())
+	if recovered := r.store.Recovery(); recovered.Outcome != store.Opened || recovered.Reason != "" {
+		r.log.Warn("database", "outcome", string(recovered.Outcome), "reason", recovered.Reason, "aside", recovered.Aside)
+	}
+	state := r.config.Rack.State
+	bucket, err := r.store.Bucket(tasksBucket)
+	if err != nil {
+		return err
+	}
+	r.taskLog = &taskLog{bucket: bucket, folder: filepath.Join(state, tasksFolder), log: r.log}
+	if err := r.taskLog.endOpen(time.Now().UTC()); err != nil {
+		return err
+	}
+	key, err := adb.LoadOrCreateKey(filepath.Join(state, "adbkey"))
+	if err != nil {
+		return fmt.Errorf("open the ADB key: %w", err)
+	}
+	r.leases = lease.NewTable(lease.Options{Now: lease.BootTime, MaxHold: time.Duration(r.config.Control.MaxHold)})
+	r.furnish(o, []*adb.Key{key})
+	r.socket, err = control.Listen(r.config.Control.Socket, r.config.Control.Group)
+	return err
+}
+
+// furnish makes the slots and the tree that supervises them.
+func (r *Rack) furnish(o Options, keys []*adb.Key) {
+	r.tree = suture.New("rack", r.spec())
+	r.bus = &busWatch{watch: o.Watch, sources: map[string]*usbSource{}, board: r.config.Rack.Board, strays: map[string]action.PhoneState{}, log: r.log}
+	if r.config.Board != nil {
+		for _, b := range r.config.Board.Slots {
+			source := newUSBSource(b.Path, o.Dialer)
+			r.bus.sources[b.Path] = source
+			r.slots[b.Number] = newSlot(b.Number, b.Label, source, keys, r.log)
+		}
+		if r.bus.watch == nil {
+			r.bus.watch = func(ctx context.Context) <-chan bus.Event {
+				return bus.Watch(ctx, bus.Options{Sysfs: r.config.USB.Sysfs, Logger: r.log}).Events()
+			}
+		}
+		r.tree.Add(r.bus)
+	}
+	for _, s := range r.config.Streams {
+		r.slots[s.Slot] = newSlot(s.Slot, "", streamSource{s}, keys, r.log)
+	}
+	for _, s := range r.slots {
+		tree := suture.New(fmt.Sprintf("slot %d", s.number), r.spec())
+		tree.Add(s)
+		r.tree.Add(tree)
+	}
+	r.tree.Add(service{"control socket", r.serveControl})
+	r.tree.Add(service{"sweeper of leases", every(sweepInterval, func() { r.leases.Sweep() })})
+	r.tree.Add(service{"copier of the database", every(copyInterval, r.copyStore)})
+}
+
+func (r *Rack) spec() suture.Spec {
+	return suture.Spec{Timeout: stopTree, EventHook: func(e suture.Event) {
+		switch e.Type() {
+		case suture.EventTypeServicePanic:
+			r.log.Error("a part panicked and is started again", "event", e.Map())
+		case suture.EventTypeStopTimeout:
+			r.log.Error("a part does not stop and is abandoned", "event", e.String())
+		default:
+			r.log.Warn("supervision", "event", e.String())
+		}
+	}}
+}
+
+// Run works until ctx ends and then stops within five seconds. What does not stop in time is abandoned and logged.
+func (r *Rack) Run(ctx context.Context) error {
+	if r.config.Board != nil {
+		reportUSBMemory(r.config.USB.Sysfs, len(r.slots), r.log)
+	}
+	treeCtx, stopTreeNow := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopTreeNow()
+	ended := r.tree.ServeBackground(treeCtx)
+	r.log.Info("rack runs", "rack", r.config.Rack.ID, "slots", len(r.slots), "socket", r.config.Control.Socket)
+	if r.onReady != nil {
+		r.onReady()
+	}
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-ended:
+		err = fmt.Errorf("the supervisor ended: %w", err)
+		ended = nil
+	}
+	r.log.Info("rack stops")
+	r.stopTasks()
+	stopTreeNow()
+	if ended != nil && !within(stopTree+time.Second/2, func() { <-ended }) {
+		r.log.Error("not everything stopped in time; the rest is abandoned")
+	}
+	var closeErr error
+	if !within(stopStore, func() { closeErr = r.store.Close() }) {
+		r.log.Error("the database did not close in time and is abandoned; nothing committed is lost")
+		return err
+	}
+	return errors.Join(err, closeErr)
+}
+
+func (r *Rack) stopTasks() {
+	r.mu.Lock()
+	r.stopping = true
+	for _, t := range r.tasks {
+		t.cancel(wire.Refuse(wire.ShuttingDown, nil))
+	}
+	r.mu.Unlock()
+	if !within(stopTasks, r.working.Wait) {
+		r.log.Error("a task does not stop and is abandoned; it is marked as lost at the next start")
+	}
+}
+
+// within runs f and tells whether it ended in time; if not it goes on alone.
+func within(d time.Duration, f func()) bool {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+	}()
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
+
+func (r *Rack) serveControl(ctx context.Context) error {
+	l := r.socket
+	if l == nil { // an earlier Serve failed and closed it
+		var err error
+		if l, err = control.Listen(r.config.Control.Socket, r.config.Control.Group); err != nil {
+			return err
+		}
+	}
+	r.socket = nil
+	return control.NewServer(action.New(r, r.leases, r.log), r.log).Serve(ctx, l)
+}
+
+func (r *Rack) copyStore() {
+	if err := r.store.Copy(); err != nil {
+		r.log.Warn("no copy of the database", "err", err)
+	}
+}
+
+// service is a function under the supervisor.
+type service struct {
+	name string
+	run  func(ctx context.Context) error
+}
+
+func (s service) Serve(ctx context.Context) error { return s.run(ctx) }
+func (s service) String() string                  { return s.name }
+
+func every(d time.Duration, f func()) func(ctx context.Context) error {
+	return func(ctx context.Context) error {
+		tick := time.NewTicker(d)
+		defer tick.Stop()
+		for {
+			f()
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-tick.C:
+			}
+		}
+	}
+}

@@ -1,0 +1,119 @@
+package firmware
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"phonerack/agent/phone"
+	"phonerack/firmware/action"
+	"phonerack/usb/adb"
+)
+
+const (
+	openTimeout   = 15 * time.Second
+	attachTimeout = 90 * time.Second
+	closeTimeout  = 3 * time.Second
+
+	probeInterval = 30 * time.Second
+	probeTimeout  = 20 * time.Second
+	probeFailures = 3 // in a row make a phone lost
+)
+
+// session uses one phone from its link to its end. It returns when the phone cannot be used, is lost or unplugged, or
+// ctx ends, and leaves the slot in the state that tells.
+func (s *slot) session(ctx, attached context.Context, serial string) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(attached, cancel)()
+
+	l, err := s.connect(ctx, serial)
+	if err != nil {
+		if ctx.Err() == nil && !errors.Is(err, errUnplugged) {
+			s.become(action.Failed, err.Error())
+		}
+		return err
+	}
+	defer s.close(l.conn)
+	s.ready(l)
+	err = s.watch(ctx, l)
+	if ctx.Err() == nil {
+		s.become(action.Lost, err.Error())
+	}
+	return err
+}
+
+// connect opens the link, shakes hands and probes the phone.
+func (s *slot) connect(ctx context.Context, serial string) (*live, error) {
+	openCtx, cancel := context.WithTimeout(ctx, openTimeout)
+	link, err := s.source.dial(openCtx)
+	cancel()
+	if err != nil {
+		return nil, err
+	}
+	s.become(action.Connecting, "shaking hands")
+	s.named(serial)
+	// Connect has a bound of its own for a silent phone; a person may take as long as the phone is plugged in.
+	conn, err := adb.Connect(ctx, link, adb.Options{
+		Keys: s.keys, Logger: s.log,
+		OnPrompt: func() { s.become(action.Unauthorized, "accept the debugging prompt on the phone") },
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.become(action.Connecting, "reading what the phone is")
+	s.named(serial)
+	attachCtx, cancel := context.WithTimeout(ctx, attachTimeout)
+	defer cancel()
+	p, err := phone.Attach(attachCtx, conn, phone.Options{Serial: serial, Logger: s.log})
+	if err != nil {
+		s.close(conn)
+		return nil, fmt.Errorf("probe the phone: %w", err)
+	}
+	l := &live{conn: conn, phone: p, serial: p.Info().Serial}
+	l.hand = newHand(s.number, p)
+	return l, nil
+}
+
+// watch waits until the connection ends, or the phone has not answered several times.
+func (s *slot) watch(ctx context.Context, l *live) error {
+	tick := time.NewTicker(probeInterval)
+	defer tick.Stop()
+	failures := 0
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-l.conn.Done():
+			return l.conn.Err()
+		case <-tick.C:
+		}
+		if err := probe(ctx, l.conn); err == nil {
+			failures = 0
+		} else if failures++; failures == probeFailures {
+			return fmt.Errorf("the phone does not answer: %w", err)
+		}
+	}
+}
+
+func probe(ctx context.Context, conn *adb.Conn) error {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	_, err := conn.Shell(ctx, "echo")
+	return err
+}
+
+// close ends a connection without waiting for a link that hangs.
+func (s *slot) close(conn *adb.Conn) {
+	done := make(chan error, 1)
+	go func() { done <- conn.Close() }()
+	select {
+	case err := <-done:
+		if err != nil {
+			s.log.Debug("connection closed", "err", err)
+		}
+	case <-time.After(closeTimeout):
+		s.log.Error("the link to the phone does not close and is abandoned")
+	}
+}

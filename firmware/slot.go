@@ -1,0 +1,147 @@
+package firmware
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"phonerack/agent/phone"
+	"phonerack/firmware/action"
+	"phonerack/usb/adb"
+)
+
+// How a slot waits before it tries a phone again.
+const (
+	firstPause   = time.Second
+	longestPause = time.Minute
+	streamPause  = 2 * time.Second  // between looks at a stream that nobody serves
+	provenAfter  = 30 * time.Second // ready for so long, a phone begins again with the first pause
+)
+
+// A slot owns what sits at one place of the rack. Only its owner, Serve, opens and closes phones.
+type slot struct {
+	number int
+	label  string
+	source source
+	keys   []*adb.Key
+	log    *slog.Logger
+
+	mu    sync.Mutex
+	state action.PhoneState // guarded by mu, as is live
+	live  *live             // set while state is ready
+}
+
+// live is one connection to one phone.
+type live struct {
+	conn   *adb.Conn
+	phone  *phone.Phone
+	serial string
+	hand   *hand // the eyes of people; a task has its own
+}
+
+func newSlot(number int, label string, src source, keys []*adb.Key, log *slog.Logger) *slot {
+	s := &slot{number: number, label: label, source: src, keys: keys, log: log.With("slot", number)}
+	s.state = action.PhoneState{Slot: number, Label: label, Port: src.port(), State: action.Empty, Since: time.Now()}
+	return s
+}
+
+// String implements fmt.Stringer for the supervisor's log.
+func (s *slot) String() string { return fmt.Sprintf("owner of slot %d", s.number) }
+
+// Serve implements suture.Service: it tries phones until ctx ends.
+func (s *slot) Serve(ctx context.Context) error {
+	defer s.forget()
+	pause := firstPause
+	for {
+		attached, serial, err := s.source.wait(ctx)
+		if err != nil {
+			return err
+		}
+		began := time.Now()
+		err = s.session(ctx, attached, serial)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if attached.Err() != nil || errors.Is(err, errUnplugged) {
+			s.become(action.Empty, "")
+		}
+		if time.Since(began) > provenAfter {
+			pause = firstPause
+		}
+		switch {
+		case attached.Err() != nil:
+			pause = firstPause
+			continue // wait for the next phone
+		case errors.Is(err, errUnplugged):
+			pause = streamPause
+		}
+		if err := s.rest(ctx, attached, pause); err != nil {
+			return err
+		}
+		pause = min(2*pause, longestPause)
+	}
+}
+
+// rest waits for about the pause, or until the plug is moved.
+func (s *slot) rest(ctx, attached context.Context, pause time.Duration) error {
+	jittered := pause*3/4 + rand.N(pause/2)
+	timer := time.NewTimer(jittered)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-attached.Done():
+	case <-s.source.replugged():
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return nil
+}
+
+// become enters a state that has no usable phone.
+func (s *slot) become(state action.State, reason string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.live = nil
+	if s.state.State == state && s.state.Reason == reason {
+		return
+	}
+	s.state.State, s.state.Reason, s.state.Since = state, reason, time.Now()
+	if state == action.Empty {
+		s.state.Serial, s.state.Model, s.state.Android = "", "", ""
+	}
+	s.log.Info("slot changed", "state", string(state), "phone", s.state.Serial, "reason", reason)
+}
+
+// ready enters the state in which the phone can be used.
+func (s *slot) ready(l *live) {
+	info := l.phone.Info()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.live = l
+	s.state.State, s.state.Reason, s.state.Since = action.Ready, "", time.Now()
+	s.state.Serial, s.state.Model, s.state.Android = l.serial, info.Model, info.Release
+	s.log.Info("slot changed", "state", string(action.Ready), "phone", l.serial, "model", info.Model, "android", info.Release)
+}
+
+func (s *slot) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.live = nil
+	s.state.State, s.state.Reason = action.Empty, ""
+}
+
+func (s *slot) named(serial string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.state.Serial = serial
+}
+
+func (s *slot) snapshot() (action.PhoneState, *live) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state, s.live
+}

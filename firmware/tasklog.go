@@ -1,0 +1,122 @@
+package firmware
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+
+	"phonerack/firmware/action"
+	"phonerack/firmware/store"
+	"phonerack/sync/wire"
+)
+
+const (
+	tasksFolder = "tasks"
+	tasksBucket = "tasks"
+
+	keptTasks = 500 // the oldest beyond these are forgotten with their trajectories
+)
+
+// taskLog is what a rack remembers of its tasks: the newest ones, by id, which is also their order in time.
+type taskLog struct {
+	bucket *store.Bucket
+	folder string // of the trajectories
+	log    *slog.Logger
+}
+
+func (l *taskLog) put(status action.TaskStatus) error {
+	encoded, err := json.Marshal(status)
+	if err != nil {
+		return err
+	}
+	return l.bucket.Update(func(b *bolt.Bucket) error { return b.Put([]byte(status.ID), encoded) })
+}
+
+func (l *taskLog) get(id string) (status action.TaskStatus, err error) {
+	found := false
+	err = l.bucket.View(func(b *bolt.Bucket) error {
+		encoded := b.Get([]byte(id))
+		if encoded == nil {
+			return nil
+		}
+		found = true
+		return json.Unmarshal(encoded, &status)
+	})
+	if err == nil && !found {
+		return status, wire.Refuse(wire.TaskUnknown, map[string]any{"task": id})
+	}
+	return status, err
+}
+
+// list returns the newest tasks, the newest first. An entry that cannot be read is left out and logged.
+func (l *taskLog) list(limit int) ([]action.TaskStatus, error) {
+	var all []action.TaskStatus
+	err := l.bucket.View(func(b *bolt.Bucket) error {
+		c := b.Cursor()
+		for k, v := c.Last(); k != nil && len(all) < limit; k, v = c.Prev() {
+			var status action.TaskStatus
+			if err := json.Unmarshal(v, &status); err != nil {
+				l.log.Error("a task's entry cannot be read", "task", string(k), "err", err)
+				continue
+			}
+			all = append(all, status)
+		}
+		return nil
+	})
+	return all, err
+}
+
+// endOpen marks the tasks that an earlier rackd left open: whether they wrote is not known, and they are never begun again
+// by themselves.
+func (l *taskLog) endOpen(now time.Time) error {
+	open, err := l.list(keptTasks)
+	if err != nil {
+		return fmt.Errorf("look for tasks that were cut: %w", err)
+	}
+	for _, status := range open {
+		if status.State != action.Running {
+			continue
+		}
+		status.State, status.Ended, status.Wrote = action.TaskLost, now, true
+		status.Message = "rackd ended in the middle of the task"
+		if err := l.put(status); err != nil {
+			return fmt.Errorf("end a task that was cut: %w", err)
+		}
+		l.log.Warn("task was cut by the end of rackd", "task", status.ID, "slot", status.Slot)
+	}
+	return nil
+}
+
+// prune forgets the oldest tasks. It only costs room if it fails.
+func (l *taskLog) prune() {
+	var old []string
+	err := l.bucket.Update(func(b *bolt.Bucket) error {
+		c := b.Cursor()
+		kept := 0
+		for k, _ := c.Last(); k != nil; k, _ = c.Prev() {
+			if kept++; kept > keptTasks {
+				old = append(old, string(k))
+			}
+		}
+		for _, id := range old {
+			if err := b.Delete([]byte(id)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		l.log.Warn("old tasks could not be forgotten", "err", err)
+		return
+	}
+	for _, id := range old {
+		if err := os.RemoveAll(filepath.Join(l.folder, filepath.Base(id))); err != nil {
+			l.log.Warn("an old trajectory could not be removed", "task", id, "err", err)
+		}
+	}
+}

@@ -1,0 +1,209 @@
+package firmware
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"phonerack/agent/perception"
+	"phonerack/agent/runner"
+	"phonerack/firmware/action"
+	"phonerack/firmware/lease"
+	"phonerack/sync/wire"
+)
+
+// leaseMargin is how much longer than its task a task's lease lasts: the runner ends by itself before it.
+const leaseMargin = 30 * time.Second
+
+// StartTask implements action.Rack. When it returns the task is in the database and runs.
+func (r *Rack) StartTask(_ context.Context, spec action.TaskSpec, actor string) (action.TaskStatus, error) {
+	s, ok := r.slots[spec.Slot]
+	if !ok {
+		return action.TaskStatus{}, wire.Refuse(wire.SlotUnknown, map[string]any{"slot": spec.Slot})
+	}
+	l, err := s.usable()
+	if err != nil {
+		return action.TaskStatus{}, err
+	}
+	t := newTask(r, spec, actor, l)
+	if !r.admit(t) {
+		return action.TaskStatus{}, wire.Refuse(wire.ShuttingDown, nil)
+	}
+	t.lease, err = r.leases.Acquire(spec.Slot, lease.Holder{Kind: lease.Task, Who: actor, TaskID: t.id, Attempt: 1}, spec.Within+leaseMargin)
+	if err != nil {
+		r.dismiss(t)
+		return action.TaskStatus{}, err
+	}
+	if err := r.taskLog.put(t.snapshot()); err != nil {
+		t.lease.Release()
+		r.dismiss(t)
+		return action.TaskStatus{}, fmt.Errorf("write the task down: %w", err)
+	}
+	go func() {
+		defer r.dismiss(t)
+		t.run(spec)
+	}()
+	return t.snapshot(), nil
+}
+
+// admit counts a task in, unless the rack is stopping.
+func (r *Rack) admit(t *task) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.stopping {
+		return false
+	}
+	r.tasks[t.id] = t
+	r.working.Add(1)
+	return true
+}
+
+func (r *Rack) dismiss(t *task) {
+	t.cancel(nil)
+	close(t.ended)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.tasks, t.id)
+	r.working.Done()
+}
+
+func newTask(r *Rack, spec action.TaskSpec, actor string, l *live) *task {
+	t := &task{rack: r, id: strings.ToLower(ulid.Make().String()), live: l, ended: make(chan struct{}), changed: make(chan struct{})}
+	t.ctx, t.cancel = context.WithCancelCause(context.Background())
+	t.status = action.TaskStatus{
+		ID: t.id, Attempt: 1, Slot: spec.Slot, Serial: l.serial, Goal: spec.Goal, Params: slices.Sorted(maps.Keys(spec.Params)),
+		State: action.Running, StartedBy: actor, Started: time.Now().UTC(), Boot: r.store.Boot(),
+	}
+	t.log = r.log.With("slot", spec.Slot, "phone", l.serial, "task", t.id, "attempt", 1)
+	return t
+}
+
+// run works on the task and writes its result down before it tells anybody.
+func (t *task) run(spec action.TaskSpec) {
+	watching := make(chan struct{})
+	go func() {
+		defer close(watching)
+		select {
+		case <-t.lease.Done():
+			t.cancel(wire.Refuse(wire.NotLeased, map[string]any{"slot": spec.Slot}))
+		case <-t.ctx.Done():
+		}
+	}()
+	t.log.Info("task started", "actor", t.status.StartedBy)
+	result := t.attempt(spec)
+	t.cancel(nil)
+	<-watching
+	t.conclude(result)
+	t.lease.Release()
+	t.rack.taskLog.prune()
+}
+
+// attempt lets the runner work. A panic in there is this task's failure and nobody else's.
+func (t *task) attempt(spec action.TaskSpec) (result runner.Result) {
+	defer func() {
+		if p := recover(); p != nil {
+			t.log.Error("task panicked", "panic", p, "stack", string(debug.Stack()))
+			refusal := wire.Refuse(wire.Internal, nil)
+			result = runner.Result{Outcome: runner.Failed, Message: refusal.Error(), Refusal: refusal, Steps: t.snapshot().Steps, Wrote: true}
+		}
+	}()
+	run := runner.Runner{
+		Observer: perception.NewObserver(t.live.phone, perception.Options{}),
+		Controls: t.live.phone.Under(t.lease), Planner: t.rack.planner,
+		Slot: spec.Slot, Phone: t.live.serial, Gone: t.live.conn.Done(), Screens: t.rack.screens,
+		Trajectory: t.rack.taskFolder(t.id), Logger: t.log, OnStep: t.step,
+	}
+	result, err := run.Run(t.ctx, runner.Task{
+		ID: t.id, Attempt: 1, Goal: spec.Goal, Params: spec.Params, MaxSteps: spec.Steps, Deadline: time.Now().Add(spec.Within),
+	})
+	if err != nil {
+		t.log.Error("trajectory is not whole", "err", err)
+	}
+	return result
+}
+
+// conclude commits the result, and only then shows it. A rack that cannot write shows it until the task is forgotten.
+func (t *task) conclude(result runner.Result) {
+	status := t.snapshot()
+	status.State = taskState(result)
+	status.Message, status.Refusal = result.Message, result.Refusal
+	status.Steps, status.Wrote, status.Ended = result.Steps, result.Wrote, time.Now().UTC()
+	if err := t.rack.taskLog.put(status); err != nil {
+		t.log.Error("the task's result could not be written down", "err", err)
+	}
+	t.update(status)
+}
+
+func taskState(result runner.Result) action.TaskState {
+	switch {
+	case result.Outcome == runner.Succeeded:
+		return action.Succeeded
+	case wire.Is(asError(result.Refusal), wire.ShuttingDown):
+		return action.TaskLost
+	case result.Outcome == runner.Cancelled:
+		return action.Cancelled
+	}
+	return action.TaskError
+}
+
+func asError(r *wire.Refusal) error {
+	if r == nil {
+		return nil
+	}
+	return r
+}
+
+// Tasks implements action.Rack.
+func (r *Rack) Tasks(limit int) ([]action.TaskStatus, error) {
+	list, err := r.taskLog.list(limit)
+	for i := range list {
+		if t := r.running(list[i].ID); t != nil {
+			list[i] = t.snapshot()
+		}
+	}
+	return list, err
+}
+
+// Task implements action.Rack.
+func (r *Rack) Task(id string) (action.TaskStatus, error) {
+	if t := r.running(id); t != nil {
+		return t.snapshot(), nil
+	}
+	return r.taskLog.get(id)
+}
+
+// CancelTask implements action.Rack. It waits a moment, so that the answer usually tells the end.
+func (r *Rack) CancelTask(id, actor string) (action.TaskStatus, error) {
+	t := r.running(id)
+	if t == nil {
+		return r.taskLog.get(id)
+	}
+	t.log.Info("task cancelled", "actor", actor)
+	t.cancel(wire.Refuse(wire.TaskCancelled, map[string]any{"task": id}))
+	select {
+	case <-t.ended:
+	case <-time.After(cancelWait):
+	}
+	return r.Task(id)
+}
+
+const cancelWait = 3 * time.Second
+
+func (r *Rack) running(id string) *task {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.tasks[id]
+}
+
+// taskFolder is where a task's trajectory lies. Ids are made here and looked up before they get so far.
+func (r *Rack) taskFolder(id string) string {
+	return filepath.Join(r.config.Rack.State, tasksFolder, filepath.Base(cmp.Or(id, "none")))
+}
