@@ -1,0 +1,245 @@
+package glyph
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"unicode"
+
+	"github.com/go-text/typesetting/di"
+	"github.com/go-text/typesetting/font"
+	"github.com/go-text/typesetting/language"
+	"github.com/go-text/typesetting/shaping"
+	"golang.org/x/image/math/fixed"
+)
+
+// Style of a paragraph.
+type Style struct {
+	Size  float64 // pixels per em
+	Bold  bool
+	Lines int  // most lines, the last one cut with an ellipsis; 0: no limit
+	RTL   bool // direction of a paragraph without a strong character
+}
+
+// Paragraph is text broken into lines.
+type Paragraph struct {
+	Width, Height int // of the widest line, of all lines
+	Lines         []Line
+	Size          float64
+	RTL           bool // direction of the text itself
+}
+
+// Line of a paragraph.
+type Line struct {
+	Width    int
+	Baseline int // from the top of the paragraph
+	Glyphs   []Placed
+}
+
+// Placed is a glyph and where its origin is, from the line's left end on the baseline, in pixels.
+type Placed struct {
+	face *face
+	gid  font.GID
+	X, Y float32
+}
+
+// face is a font at hand, with what must be done to look bold.
+type face struct {
+	*font.Face
+	embolden bool
+}
+
+// Typesetter lays text out and keeps what it has made. It is not safe for concurrent use.
+type Typesetter struct {
+	faces      [2][3]*face
+	byFace     map[*font.Face]*face
+	segmenter  shaping.Segmenter
+	shaper     shaping.HarfbuzzShaper
+	wrapper    shaping.LineWrapper
+	paragraphs map[paragraphKey]*Paragraph
+	masks      map[maskKey]*Mask
+}
+
+type paragraphKey struct {
+	text  string
+	style Style
+	width int
+}
+
+// maxParagraphs and maxMasks bound the caches, which are emptied when full.
+const (
+	maxParagraphs = 2000
+	maxMasks      = 6000
+)
+
+// New returns a Typesetter with the embedded fonts.
+func New() *Typesetter {
+	t := &Typesetter{byFace: make(map[*font.Face]*face), paragraphs: make(map[paragraphKey]*Paragraph), masks: make(map[maskKey]*Mask)}
+	for weight, fam := range embedded() {
+		for i, f := range fam {
+			if f != nil {
+				t.add(weight, i, f, false)
+			}
+		}
+	}
+	return t
+}
+
+func (t *Typesetter) add(weight, script int, f *font.Font, embolden bool) {
+	fc := &face{font.NewFace(f), embolden}
+	t.faces[weight][script] = fc
+	t.byFace[fc.Face] = fc
+}
+
+// Check makes sure that every character of the text can be drawn, reading the Chinese font if it is the
+// first to need it. The error is ErrNoCJKFont or ErrNoGlyph.
+func (t *Typesetter) Check(text string) error {
+	for _, r := range text {
+		if invisible(r) || t.has(r) {
+			continue
+		}
+		if t.faces[0][chinese] == nil {
+			f, err := cjkFont()
+			if err != nil && (unicode.Is(unicode.Han, r) || isCJKPunctuation(r)) {
+				return err
+			}
+			if err == nil {
+				t.add(0, chinese, f, false)
+				t.add(1, chinese, f, true)
+			}
+		}
+		if !t.has(r) {
+			return fmt.Errorf("%w %q (U+%04X)", ErrNoGlyph, r, r)
+		}
+	}
+	return nil
+}
+
+func isCJKPunctuation(r rune) bool { return r >= 0x3000 && r <= 0x303f || r >= 0xff00 && r <= 0xffef }
+
+// invisible characters steer layout and have no picture.
+func invisible(r rune) bool {
+	return r == '\n' || r == '\u200e' || r == '\u200f' || r == '\u2068' || r == '\u2069'
+}
+
+func (t *Typesetter) has(r rune) bool {
+	return slices.ContainsFunc(t.faces[0][:], func(f *face) bool {
+		if f == nil {
+			return false
+		}
+		_, ok := f.NominalGlyph(r)
+		return ok
+	})
+}
+
+// weight is the Fontmap of one weight.
+type weight struct{ faces []*face }
+
+func (w weight) ResolveFace(r rune) *font.Face {
+	for _, f := range w.faces {
+		if f == nil {
+			continue
+		}
+		if _, ok := f.NominalGlyph(r); ok {
+			return f.Face
+		}
+	}
+	return w.faces[latin].Face
+}
+
+// Layout breaks text into lines of at most width pixels. The result is shared: it must not be changed.
+func (t *Typesetter) Layout(text string, style Style, width int) *Paragraph {
+	key := paragraphKey{text, style, width}
+	if p := t.paragraphs[key]; p != nil {
+		return p
+	}
+	if len(t.paragraphs) >= maxParagraphs {
+		clear(t.paragraphs)
+	}
+	p := t.layout(text, style, width)
+	t.paragraphs[key] = p
+	return p
+}
+
+func (t *Typesetter) layout(text string, style Style, width int) *Paragraph {
+	faces := t.faces[0][:]
+	if style.Bold {
+		faces = t.faces[1][:]
+	}
+	runes := []rune(text)
+	dir := di.DirectionLTR
+	if baseRTL(runes, style.RTL) {
+		dir = di.DirectionRTL
+	}
+	in := shaping.Input{
+		Text: runes, RunEnd: len(runes), Direction: dir, Face: faces[latin].Face,
+		Size: fixed.Int26_6(math.Round(style.Size * 64)), Script: language.Latin, Language: language.NewLanguage("en"),
+	}
+	p := &Paragraph{Size: style.Size, RTL: dir == di.DirectionRTL}
+	ascent, descent := extents(faces[latin].Face, style.Size)
+	var runs []shaping.Output
+	for _, run := range t.segmenter.Split(in, weight{faces}) {
+		runs = append(runs, t.shaper.Shape(run))
+		a, d := extents(run.Face, style.Size)
+		ascent, descent = max(ascent, a), max(descent, d)
+	}
+	height := int(math.Ceil(ascent + descent))
+	if len(runs) == 0 {
+		p.Height = height
+		p.Lines = []Line{{Baseline: int(math.Round(ascent))}}
+		return p
+	}
+	config := shaping.WrapConfig{Direction: dir, TruncateAfterLines: style.Lines}
+	if style.Lines > 0 {
+		dots := in
+		dots.Text, dots.RunEnd = []rune("…"), 1
+		config = config.WithTruncator(&t.shaper, dots)
+	}
+	lines, _ := t.wrapper.WrapParagraph(config, max(width, 1), runes, shaping.NewSliceIterator(runs))
+	for i, l := range lines {
+		line := t.place(l)
+		line.Baseline = i*height + int(math.Round(ascent))
+		p.Width = max(p.Width, line.Width)
+		p.Lines = append(p.Lines, line)
+	}
+	p.Height = height * len(lines)
+	return p
+}
+
+// place puts the runs of a line from left to right.
+func (t *Typesetter) place(l shaping.Line) Line {
+	runs := slices.SortedFunc(slices.Values(l), func(a, b shaping.Output) int { return cmp.Compare(a.VisualIndex, b.VisualIndex) })
+	var out Line
+	var x float32
+	for _, run := range runs {
+		f := t.byFace[run.Face]
+		for _, g := range run.Glyphs {
+			out.Glyphs = append(out.Glyphs, Placed{f, g.GlyphID, x + toFloat(g.XOffset), -toFloat(g.YOffset)})
+			x += toFloat(g.Advance)
+		}
+	}
+	out.Width = int(math.Ceil(float64(x)))
+	return out
+}
+
+func toFloat(v fixed.Int26_6) float32 { return float32(v) / 64 }
+
+func extents(f *font.Face, size float64) (ascent, descent float64) {
+	e, _ := f.FontHExtents()
+	scale := size / float64(f.Upem())
+	return float64(e.Ascender) * scale, -float64(e.Descender) * scale
+}
+
+// baseRTL is Android's default for a text view: the first strong character decides, else the layout.
+func baseRTL(text []rune, fallback bool) bool {
+	for _, r := range text {
+		switch {
+		case unicode.In(r, unicode.Arabic, unicode.Hebrew) && unicode.IsLetter(r):
+			return true
+		case unicode.IsLetter(r):
+			return false
+		}
+	}
+	return fallback
+}

@@ -1,0 +1,86 @@
+package screen
+
+import (
+	"image"
+	"strings"
+)
+
+// Node is one view as accessibility reports it. Bounds are in pixels of the display as it is now, clipped
+// to what can be seen of the view.
+type Node struct {
+	Class      string
+	ResourceID string // "com.phonerack.shop:id/search"
+	Text       string // of a password: dots
+	Desc       string // content-desc
+	Hint       string
+	Package    string
+	Bounds     image.Rectangle
+
+	Checkable, Checked, Clickable, Enabled, Focusable, Focused bool
+	Scrollable, LongClickable, Password, Selected              bool
+
+	Children []*Node
+}
+
+// Tree returns the visible nodes of the active window, like getRootInActiveWindow: a dialog hides the
+// window below it, and neither the keyboard nor the system's bars are part of it. What lies under the
+// keyboard is still reported. It is nil while the display is off.
+func (e *Engine) Tree() *Node {
+	e.lock()
+	defer e.mu.Unlock()
+	if !e.on {
+		return nil
+	}
+	l := e.current().active()
+	pkg := l.window.process.app.Package
+	group := func(class, id string, children ...*Node) *Node {
+		return &Node{Class: class, ResourceID: id, Package: pkg, Bounds: l.rect, Enabled: true, Children: children}
+	}
+	content := group("android.widget.FrameLayout", "android:id/content")
+	content.add(l.root)
+	frame := group("android.widget.FrameLayout", "", content)
+	if l.window.screen.Dialog {
+		return frame
+	}
+	return group("android.widget.FrameLayout", "", group("android.widget.LinearLayout", "", frame))
+}
+
+// add appends the node of v, unless nothing of it can be seen.
+func (n *Node) add(v *view) {
+	if v == nil || v.widget.Kind == "spacer" {
+		return
+	}
+	bounds := v.visible()
+	if bounds.Empty() {
+		return
+	}
+	w := v.widget
+	edit := w.Kind == "edit"
+	c := &Node{
+		Class: v.class, ResourceID: resourceID(v.app.Package, w.ID), Text: v.text, Desc: v.desc, Hint: v.hint,
+		Package: v.app.Package, Bounds: bounds,
+		Checkable: w.Kind == "checkbox" || w.Kind == "switch", Checked: v.checked,
+		Clickable: v.clickable(), Enabled: v.enabled, LongClickable: v.longClickable(),
+		Focused: v.focused, Scrollable: v.scrollable() && v.content > v.viewport(),
+		Password: w.Password, Selected: v.selected,
+	}
+	c.Focusable = c.Clickable || c.Scrollable
+	if edit && w.Password {
+		c.Text = dots(v.text)
+	}
+	n.Children = append(n.Children, c)
+	if w.Leaf {
+		return
+	}
+	for _, child := range v.children {
+		c.add(child)
+	}
+}
+
+// resourceID completes the id of an app's own view; "android:id/title" is complete.
+func resourceID(pkg, id string) string {
+	if id == "" || strings.Contains(id, ":") {
+		return id
+	}
+	return pkg + ":id/" + id
+}
