@@ -69,7 +69,7 @@ func TestZZ(t *testing.T) {
 		all += p + " "
 	}
 	t.Log("plugged")
-	code, err := b.Stream(ctx, "PHONERACK_LARGE="+os.Getenv("LARGE")+" PHONERACK_PHONES='"+all+"' /bin/usblink.test -test.v -test.run Board 2>&1", nil, os.Stdout)
+	code, err := b.Stream(ctx, "export RUN="+os.Getenv("RUN")+"; PHONERACK_LARGE="+os.Getenv("LARGE")+" PHONERACK_PHONES='"+all+"' /bin/usblink.test -test.v -test.run $RUN 2>&1", nil, os.Stdout)
 	t.Log(code, err)
 	for _, ph := range phones {
 		for _, v := range ph.Violations() {
