@@ -1,0 +1,118 @@
+package android
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// The input methods that a phone comes with.
+const (
+	latinIME  = "com.google.android.inputmethod.latin/com.android.inputmethod.latin.LatinIME"
+	voiceIME  = "com.google.android.tts/com.google.android.apps.speech.tts.googletts.settings.asr.voiceime.VoiceInputMethodService"
+	pinyinIME = "com.google.android.inputmethod.pinyin/.PinyinIME"
+)
+
+func imeCommand(c *call) int {
+	if !c.spend(90 * time.Millisecond) {
+		return exitKilled
+	}
+	verb := c.arg(0)
+	name := lastName(c.args[min(1, len(c.args)):])
+	switch verb {
+	case "list":
+		return c.imeList()
+	case "enable", "disable", "set", "reset":
+	default:
+		c.errorf("usage: ime list [-a] [-s]\n       ime enable ID\n       ime disable ID\n       ime set ID\n       ime reset\n")
+		return c.javaStatus()
+	}
+	if c.Faults().SettingsDenied {
+		return c.exception(verb, "java.lang.SecurityException: Calling user does not have permission WRITE_SECURE_SETTINGS",
+			"com.android.server.inputmethod.InputMethodManagerService.onShellCommand(InputMethodManagerService.java:5490)")
+	}
+	c.mu.Lock()
+	enabled, known := c.methods[name]
+	c.mu.Unlock()
+	switch {
+	case verb == "reset":
+		c.mu.Lock()
+		c.methods = map[string]bool{latinIME: true, voiceIME: true, pinyinIME: false}
+		c.mu.Unlock()
+		c.selectIME(latinIME)
+		c.printf("Reset current and enabled IMEs for user #0\n  Selected: %s\n  Enabled: %s\n  Enabled: %s\n", latinIME, latinIME, voiceIME)
+	case !known && verb == "set", !enabled && verb == "set":
+		c.errorf("Unknown input method %s cannot be selected for user #0\n", name)
+	case !known:
+		c.errorf("Unknown input method %s cannot be %sd for user #0\n", name, verb)
+	case verb == "set":
+		c.selectIME(name)
+		c.printf("Input method %s selected for user #0\n", name)
+	default:
+		c.mu.Lock()
+		c.methods[name] = verb == "enable"
+		c.mu.Unlock()
+		c.selectIME("")
+		state := "already "
+		if enabled != (verb == "enable") {
+			state = "now "
+		}
+		c.printf("Input method %s: %s%sd for user #0\n", name, state, verb)
+	}
+	return 0
+}
+
+// selectIME makes a method the current one, if one is given, and keeps the settings in step.
+func (c *call) selectIME(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if name != "" {
+		c.settings["secure"]["default_input_method"] = name
+	}
+	var enabled []string
+	for _, n := range slices.Sorted(maps.Keys(c.methods)) {
+		if c.methods[n] {
+			enabled = append(enabled, n)
+		}
+	}
+	c.settings["secure"]["enabled_input_methods"] = strings.Join(enabled, ":")
+}
+
+func (c *call) imeList() int {
+	all, short := false, false
+	for _, a := range c.args[1:] {
+		all = all || strings.Contains(a, "a")
+		short = short || strings.Contains(a, "s")
+	}
+	c.mu.Lock()
+	methods := maps.Clone(c.methods)
+	c.mu.Unlock()
+	for _, n := range slices.Sorted(maps.Keys(methods)) {
+		if !methods[n] && !all {
+			continue
+		}
+		if short {
+			c.printf("%s\n", n)
+			continue
+		}
+		c.printf("mId=%s mSettingsActivityName=null mIsDefaultResId=0x0\n  mIsVrOnly=false mSupportsSwitchingToNextInputMethod=true\n", n)
+	}
+	return 0
+}
+
+func dumpInputMethod(c *call, _ []string) int {
+	shown := c.screen.Keyboard()
+	method, _ := c.setting("secure", "default_input_method")
+	now, _ := c.focused()
+	client := "null"
+	if !now.null() {
+		client = now.pkg
+	}
+	c.printf("Current Input Method Manager state:\n  Input Methods: mMethodMapUpdateCount=1\n  InputMethod #0:\n    mId=%s\n  Clients:\n", method)
+	c.printf("  mCurMethodId=%s\n  mCurFocusedWindowClient=ClientState{%x uid 10085 %s}\n", method, c.hash("client"), client)
+	c.printf("  mShowRequested=%t mShowExplicitlyRequested=false mShowForced=false mInputShown=%t\n", shown, shown)
+	c.printf("  mSystemReady=true mInteractive=%t\n\nInput method service state for %s:\n", c.screen.ScreenOn(), method)
+	c.printf("  mViewsCreated=%t\n  mDecorViewVisible=%t mInShowWindow=false\n  mIsInputViewShown=%t mWindowVisible=%t\n", shown, shown, shown, shown)
+	return 0
+}

@@ -1,0 +1,186 @@
+package android
+
+import (
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"image"
+	"image/jpeg"
+	"image/png"
+	"io"
+	"strings"
+	"time"
+
+	"phonerack/usb/phonesim/android/toybox"
+)
+
+// Numbers of the physical displays, as SurfaceFlinger gives them.
+const (
+	firstDisplay  = "4619827259835644672"
+	secondDisplay = "4619827551948147201"
+)
+
+const (
+	pixelRGBA8888 = 1
+	dataspaceSRGB = 142671872 // since Android 10 the header names the colours
+)
+
+func screencap(c *call) int {
+	format, file, ok := c.screencapArgs()
+	if !ok {
+		return 1
+	}
+	if !c.spend(180 * time.Millisecond) {
+		return exitKilled
+	}
+	f := c.Faults()
+	if (c.config.Second || f.DisplayWarning) && c.release.version >= 12 && !c.hasDisplayArg() {
+		c.errorf("[Warning] Multiple displays were found, but no display id was specified! Defaulting to the first display found, " +
+			"however this default is not guaranteed to be consistent across captures. A display id should be specified.\n" +
+			"A display ID can be specified with the [-d display-id] option.\n" +
+			"See \"dumpsys SurfaceFlinger --display-id\" for valid display IDs.\n")
+	}
+	var out io.Writer = c.out
+	if file != "" {
+		w, err := c.createFile(file)
+		if err != nil {
+			c.errorf("Error opening file: %s (%s)\n", file, toybox.Reason(err))
+			return 1
+		}
+		defer w.Close()
+		out = w
+	}
+	if f.Truncate > 0 {
+		out = &cutter{w: out, left: f.Truncate}
+	}
+	if err := c.encode(out, format, c.picture(f)); err != nil {
+		return 1
+	}
+	return 0
+}
+
+// screencapArgs reads the options; the name of a file decides the format, too.
+func (c *call) screencapArgs() (format, file string, ok bool) {
+	format = "raw"
+	for i := 0; i < len(c.args); i++ {
+		switch a := c.args[i]; {
+		case a == "-p" || a == "--png":
+			format = "png"
+		case (a == "-j" || a == "--jpeg") && c.release.version >= 15:
+			format = "jpeg"
+		case a == "-a" && c.release.version >= 14:
+		case a == "-d":
+			i++
+			if i >= len(c.args) || !c.validDisplay(c.args[i]) {
+				c.errorf("Invalid display ID\n")
+				return "", "", false
+			}
+		case a == "-h" || strings.HasPrefix(a, "-"):
+			c.errorf("usage: screencap [-hp] [-d display-id] [FILENAME]\n   -h: this message\n   -p: save the file as a png.\n" +
+				"   -d: specify the display ID to capture\nIf FILENAME ends with .png it will be saved as a png.\n" +
+				"If FILENAME is not given, the results will be printed to stdout.\n")
+			return "", "", false
+		default:
+			file = a
+			switch {
+			case strings.HasSuffix(a, ".png"):
+				format = "png"
+			case c.release.version >= 15 && (strings.HasSuffix(a, ".jpg") || strings.HasSuffix(a, ".jpeg")):
+				format = "jpeg"
+			}
+		}
+	}
+	return format, file, true
+}
+
+func (c *call) hasDisplayArg() bool {
+	for _, a := range c.args {
+		if a == "-d" || a == "-a" {
+			return true
+		}
+	}
+	return false
+}
+
+// validDisplay knows the logical number of old Androids and the physical ones of new Androids.
+func (c *call) validDisplay(id string) bool {
+	if c.release.version < 10 {
+		return id == "0"
+	}
+	return id == firstDisplay || id == secondDisplay && c.config.Second || id == "0" && c.release.version < 14
+}
+
+// picture is what the display shows: black if it is off or not to be seen, dark if it is locked.
+func (d *Device) picture(f Faults) *image.RGBA {
+	img := d.screen.Render()
+	d.mu.Lock()
+	locked := d.locked
+	d.mu.Unlock()
+	shade := -1
+	switch {
+	case f.Black || !d.screen.ScreenOn():
+		shade = 0
+	case locked:
+		shade = 24
+	}
+	if shade >= 0 {
+		for i := 0; i+3 < len(img.Pix); i += 4 {
+			img.Pix[i], img.Pix[i+1], img.Pix[i+2], img.Pix[i+3] = byte(shade), byte(shade), byte(shade), 255
+		}
+	}
+	return img
+}
+
+func (c *call) encode(w io.Writer, format string, img *image.RGBA) error {
+	buffered := bufio.NewWriterSize(w, 64<<10)
+	var err error
+	switch format {
+	case "png":
+		if !c.spend(350 * time.Millisecond) {
+			return c.ctx.Err()
+		}
+		enc := png.Encoder{CompressionLevel: png.BestSpeed}
+		err = enc.Encode(buffered, img)
+	case "jpeg":
+		err = jpeg.Encode(buffered, img, &jpeg.Options{Quality: 100})
+	default:
+		err = c.encodeRaw(buffered, img)
+	}
+	if err != nil {
+		return fmt.Errorf("screencap: %w", err)
+	}
+	return buffered.Flush()
+}
+
+// encodeRaw writes the header of this Android and the rows without padding.
+func (c *call) encodeRaw(w io.Writer, img *image.RGBA) error {
+	size := img.Rect.Size()
+	header := []uint32{uint32(size.X), uint32(size.Y), pixelRGBA8888}
+	if c.release.version > 9 {
+		header = append(header, dataspaceSRGB)
+	}
+	if err := binary.Write(w, binary.LittleEndian, header); err != nil {
+		return err
+	}
+	for y := range size.Y {
+		if _, err := w.Write(img.Pix[y*img.Stride:][:4*size.X]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cutter drops all after so many bytes.
+type cutter struct {
+	w    io.Writer
+	left int
+}
+
+func (c *cutter) Write(p []byte) (int, error) {
+	part := p[:min(len(p), c.left)]
+	c.left -= len(part)
+	if _, err := c.w.Write(part); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
