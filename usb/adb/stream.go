@@ -123,6 +123,10 @@ func (s *Stream) Write(p []byte) (int, error) {
 // writeSome waits for room and sends one packet of p.
 func (s *Stream) writeSome(p []byte) (int, error) {
 	for {
+		// Ends come first: the wait below may take either of two ready cases.
+		if err := s.writeError(); err != nil {
+			return 0, err
+		}
 		s.mu.Lock()
 		n := s.out.reserve(min(len(p), s.conn.sendMax))
 		remote := s.remote
@@ -133,19 +137,14 @@ func (s *Stream) writeSome(p []byte) (int, error) {
 			o = &outgoing{write: newWrite(s.id, remote, p[:n])}
 			data = s.conn.data
 		}
-		err := error(nil)
 		select {
 		case data <- o:
 			return n, nil
 		case <-s.writable:
 		case <-s.ended:
-			err = s.endedError()
 		case <-s.closed:
-			err = net.ErrClosed
 		case <-s.writeLimit.passed():
-			err = os.ErrDeadlineExceeded
 		case <-s.conn.done:
-			err = s.conn.Err()
 		}
 		if n > 0 {
 			s.mu.Lock()
@@ -153,19 +152,25 @@ func (s *Stream) writeSome(p []byte) (int, error) {
 			s.mu.Unlock()
 			o.write.release()
 		}
-		if err != nil {
-			return 0, err
-		}
 	}
 }
 
-func (s *Stream) endedError() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.fault != nil {
-		return s.fault
+// writeError says why nothing can be written, if so.
+func (s *Stream) writeError() error {
+	switch {
+	case isClosed(s.closed):
+		return net.ErrClosed
+	case isClosed(s.ended):
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.fault != nil {
+			return s.fault
+		}
+		return ErrStreamClosed
+	case isClosed(s.writeLimit.passed()):
+		return os.ErrDeadlineExceeded
 	}
-	return ErrStreamClosed
+	return s.conn.Err()
 }
 
 // acquire takes a semaphore, or says why the stream cannot be used.
