@@ -9,6 +9,7 @@
 //	goals:                                   # regular expressions; the file is used when one matches the goal
 //	  - '(?i)put a (?P<item>.+) in the basket'
 //	params: [colour]                         # parameters of the task that rules use besides the captures
+//	shared: [...]                            # a place for YAML anchors, otherwise ignored; about: is for readers
 //	rules:                                   # in order; the first that applies decides
 //	  - name: open the shop
 //	    when: {not_app: com.example.shop}
