@@ -90,9 +90,12 @@ func New(o Options) (*Rack, error) {
 
 func (r *Rack) prepare(o Options) error {
 	r.log = r.log.With("boot", r.store.Boot())
-	if recovered := r.store.Recovery(); recovered.Outcome != store.Opened || recovered.Reason != "" {
-		r.log.Warn("database", "outcome", string(recovered.Outcome), "reason", recovered.Reason, "aside", recovered.Aside)
+	level := slog.LevelInfo
+	recovered := r.store.Recovery()
+	if recovered.Reason != "" {
+		level = slog.LevelWarn
 	}
+	r.log.Log(context.Background(), level, "database", "outcome", string(recovered.Outcome), "reason", recovered.Reason, "aside", recovered.Aside)
 	state := r.config.Rack.State
 	bucket, err := r.store.Bucket(tasksBucket)
 	if err != nil {

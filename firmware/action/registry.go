@@ -211,7 +211,11 @@ func (r *Registry) audit(c *call, name string, took time.Duration, err error) {
 		attrs = append(attrs, "slot", slot)
 	}
 	if err == nil {
-		r.log.Info("action done", attrs...)
+		level := slog.LevelInfo
+		if r.byName[name].Role == Viewer { // looking leaves nothing to account for
+			level = slog.LevelDebug
+		}
+		r.log.Log(context.Background(), level, "action done", attrs...)
 		return
 	}
 	refusal := wire.From(err)

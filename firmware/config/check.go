@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"phonerack/agent/planner/script"
 	"phonerack/hal/board"
 )
 
@@ -49,7 +50,7 @@ func (c *checker) fault(key, format string, args ...any) {
 func (c *checker) all(conf *Config) {
 	c.rack(&conf.Rack)
 	c.usb(conf)
-	c.planner(&conf.Planner)
+	c.planner(conf)
 	c.streams(conf)
 	if conf.Log.Format != "text" && conf.Log.Format != "json" {
 		c.fault("log.format", `log.format is %q: write "text" or "json"`, conf.Log.Format)
@@ -103,22 +104,30 @@ func (c *checker) usb(conf *Config) {
 	conf.Board = loaded
 }
 
-func (c *checker) planner(p *Planner) {
+func (c *checker) planner(conf *Config) {
+	p := conf.Planner
 	if p.Transport != "script" {
 		c.fault("planner.transport", `planner.transport is %q: this version knows "script"`, p.Transport)
 		return
 	}
+	var err error
 	if p.Rules == "" {
-		c.fault("planner.rules", "planner.rules is missing: name the file with the rules of the script planner")
+		conf.Scripted, err = script.Shipped()
+	} else {
+		conf.Scripted, err = script.Load(p.Rules)
+	}
+	if err == nil {
 		return
 	}
-	info, err := os.Stat(p.Rules)
-	switch {
-	case err != nil:
-		c.fault("planner.rules", "planner.rules is %s, which cannot be read (%v): correct the path", p.Rules, unwrap(err))
-	case !info.Mode().IsRegular():
-		c.fault("planner.rules", "planner.rules is %s, which is no file: name the file with the rules", p.Rules)
+	if fault, ok := errors.AsType[*script.LoadError](err); ok {
+		file := p.Rules // a fault names the file without its folder
+		if filepath.Base(file) != fault.File {
+			file = filepath.Join(file, fault.File)
+		}
+		c.faults = append(c.faults, board.Fault{File: file, Line: fault.Line, Column: 1, Text: fault.Reason})
+		return
 	}
+	c.fault("planner.rules", "planner.rules is %s, which cannot be read (%v): correct the path", p.Rules, unwrap(err))
 }
 
 func (c *checker) streams(conf *Config) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
+	"phonerack/agent/planner/script"
 	"phonerack/hal/board"
 )
 
@@ -36,6 +37,8 @@ type Config struct {
 
 	// Board is the board file; nil without USB.
 	Board *board.Board `toml:"-"`
+	// Scripted is the script planner with its rules.
+	Scripted *script.Rules `toml:"-"`
 }
 
 // Rack says which rack this is and where it keeps what it writes.
@@ -49,7 +52,7 @@ type Rack struct {
 // Planner says who decides the next step of a task.
 type Planner struct {
 	Transport string `toml:"transport"` // "script": rules on this rack
-	Rules     string `toml:"rules"`     // path of the rules
+	Rules     string `toml:"rules"`     // file of rules, or folder of such files; "" for those that rackd ships with
 }
 
 // USB says whether phones are looked for on USB.

@@ -45,6 +45,8 @@ func TestPathsCountFromTheFile(t *testing.T) {
 	}
 }
 
+const rules = "name: shop\ngoals: ['.*']\nrules:\n  - name: back\n    do: {press_key: {key: back}}\n"
+
 const good = `[rack]
 id = "bench"
 state = "state"
@@ -76,7 +78,7 @@ func TestFaultsSayWhereWhatAndWhatToDo(t *testing.T) {
 		{"no board", "enabled = false", "enabled = true", "c.toml:1:2: rack.board is missing: name the board file that says which USB port is which slot, or set usb.enabled = false"},
 		{"no slot at all", "[[stream]]\nslot = 1\naddress = \"unix:1.sock\"\n", "", "c.toml:10:1: usb.enabled is false and there is no [[stream]]: the rack has no slot; enable USB or add a stream"},
 		{"transport", `rules = "rules.yaml"`, `transport = "telepathy"`, `c.toml:7:1: planner.transport is "telepathy": this version knows "script"`},
-		{"no rules", `rules = "rules.yaml"`, "", "c.toml:6:2: planner.rules is missing: name the file with the rules of the script planner"},
+		{"bad rules", `"rules.yaml"`, `"bad-rules.yaml"`, "DIR/bad-rules.yaml:1:1: "},
 		{"rules absent", `"rules.yaml"`, `"none.yaml"`, "c.toml:7:1: planner.rules is DIR/none.yaml, which cannot be read (no such file or directory): correct the path"},
 		{"slot zero", "slot = 1", "slot = 0", "c.toml:13:1: the stream has slot 0: give it a number from 1 to 999"},
 		{"same slot", "[[stream]]", "[[stream]]\nslot = 1\naddress = \"unix:2.sock\"\n[[stream]]", "c.toml:16:1: slot 1 is given to two streams: a slot holds one phone"},
@@ -115,7 +117,8 @@ func load(t *testing.T, text string) (dir string, err error) {
 			t.Fatal(err)
 		}
 	}
-	write("rules.yaml", "rules: []\n")
+	write("rules.yaml", rules)
+	write("bad-rules.yaml", "colour: red\n")
 	write("board.toml", "name = \"b\"\n[[slot]]\nnumber = 1\npath = \"1-1\"\n")
 	write("bad-board.toml", "name = \"b\"\n[[slot]]\nnumber = 0\npath = \"1-1\"\n")
 	write("c.toml", text)
@@ -125,7 +128,7 @@ func load(t *testing.T, text string) (dir string, err error) {
 
 func TestAllFaultsComeAtOnce(t *testing.T) {
 	_, err := load(t, "[rack]\nid = \"A\"\nboard = \"bad-board.toml\"\n[[stream]]\nslot = 0\naddress = \"x\"\n")
-	for _, want := range []string{"rack.id", "bad-board.toml:3:1: slot number 0", "planner.rules is missing", "the stream has slot 0", `the address "x"`} {
+	for _, want := range []string{"rack.id", "bad-board.toml:3:1: slot number 0", "the stream has slot 0", `the address "x"`} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("no %q in\n%v", want, err)
 		}

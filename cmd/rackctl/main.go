@@ -1,0 +1,143 @@
+// Rackctl gives orders to the rackd on this machine.
+//
+// Exit codes: 0 when it was done, 1 when it was refused or a task did not succeed, 2 for wrong use, 3 when rackd cannot
+// be reached. The shell command ends with the exit code of the phone's command.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+
+	"github.com/alecthomas/kong"
+
+	"phonerack/firmware/control"
+	"phonerack/sync/wire"
+)
+
+const (
+	exitRefused     = 1
+	exitUsage       = 2
+	exitUnreachable = 3
+)
+
+type commands struct {
+	Socket string `help:"Socket of rackd." env:"RACKD_SOCKET" default:"/run/rackd/rackd.sock" placeholder:"PATH"`
+	JSON   bool   `help:"Print results and refusals as JSON."`
+	Lang   string `help:"Language of refusals: en or zh." enum:"en,zh" default:"en" env:"RACKCTL_LANG"`
+
+	Phones    phonesCommand  `cmd:"" help:"List slots and phones."`
+	Observe   observeCommand `cmd:"" help:"Show what is on a phone's screen."`
+	Tap       tapCommand     `cmd:"" help:"Touch an element, a text or a point."`
+	LongPress pressCommand   `cmd:"" help:"Touch an element, a text or a point for a second."`
+	Swipe     swipeCommand   `cmd:"" help:"Move a finger over the screen."`
+	Type      typeCommand    `cmd:"" help:"Type into the focused field."`
+	Key       keyCommand     `cmd:"" help:"Press a key, such as back, home or enter."`
+	Launch    launchCommand  `cmd:"" help:"Start an app."`
+	Shell     shellCommand   `cmd:"" help:"Run a command on a phone; its exit code becomes that of rackctl."`
+	Push      pushCommand    `cmd:"" help:"Copy a file to a phone."`
+	Pull      pullCommand    `cmd:"" help:"Copy a file from a phone."`
+	Hold      holdCommand    `cmd:"" help:"Keep a slot for yourself, keep it longer, or give it back."`
+	Task      taskCommands   `cmd:"" help:"Run and follow tasks."`
+	Actions   actionsCommand `cmd:"" help:"List what rackd can be asked for, with schemas."`
+}
+
+// exitCode ends rackctl with a code and without words: everything was said.
+type exitCode int
+
+func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
+
+// session is one run of rackctl.
+type session struct {
+	ctx            context.Context
+	client         *control.Client
+	json           bool
+	lang           string
+	stdin          io.Reader
+	stdout, stderr io.Writer
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	var c commands
+	parser := kong.Must(&c, kong.Name("rackctl"), kong.Description("Give orders to the rackd on this machine."), kong.Writers(stdout, stderr))
+	parsed, err := parser.Parse(args)
+	if err != nil {
+		fmt.Fprintf(stderr, "rackctl: %v; see rackctl --help\n", err)
+		return exitUsage
+	}
+	s := &session{
+		ctx: ctx, client: &control.Client{Socket: c.Socket}, json: c.JSON, lang: c.Lang,
+		stdin: stdin, stdout: stdout, stderr: stderr,
+	}
+	return s.exit(parsed.Run(s))
+}
+
+// exit says what went wrong and chooses the exit code.
+func (s *session) exit(err error) int {
+	if err == nil {
+		return 0
+	}
+	if code, ok := errors.AsType[exitCode](err); ok {
+		return int(code)
+	}
+	if refusal, ok := errors.AsType[*wire.Refusal](err); ok {
+		if s.json {
+			s.print(map[string]any{"error": refusal})
+		} else {
+			fmt.Fprintln(s.stderr, refusal.Sentence(s.lang))
+		}
+		return exitRefused
+	}
+	fmt.Fprintln(s.stderr, "rackctl:", err)
+	if errors.Is(err, control.ErrUnreachable) {
+		fmt.Fprintln(s.stderr, "Check that rackd runs, that --socket names its socket, and that your user is in its group.")
+		return exitUnreachable
+	}
+	return exitRefused
+}
+
+// call asks for an action and shows its result: as JSON if wanted, else through show.
+func call[R any](s *session, name string, args any, show func(R) error) error {
+	var result R
+	if err := s.client.Call(s.ctx, name, args, &result); err != nil {
+		return err
+	}
+	if s.json {
+		return s.print(result)
+	}
+	return show(result)
+}
+
+func (s *session) print(v any) error {
+	out := json.NewEncoder(s.stdout)
+	out.SetIndent("", "  ")
+	out.SetEscapeHTML(false)
+	return out.Encode(v)
+}
+
+type actionsCommand struct{}
+
+func (actionsCommand) Run(s *session) error {
+	all, err := s.client.Definitions(s.ctx)
+	if err != nil {
+		return err
+	}
+	if s.json {
+		return s.print(all)
+	}
+	t := newTable(s.stdout, "ACTION", "ROLE", "WHAT IT DOES")
+	for _, d := range all {
+		t.row(d.Name, string(d.Role), d.Summary)
+	}
+	return t.flush()
+}

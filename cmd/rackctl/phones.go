@@ -1,0 +1,167 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+
+	"phonerack/firmware/action"
+	"phonerack/firmware/lease"
+)
+
+type slotArg struct {
+	Slot int `arg:"" help:"Number of the slot."`
+}
+
+func (a slotArg) args() action.SlotArgs { return action.SlotArgs{Slot: a.Slot} }
+
+type phonesCommand struct{}
+
+func (phonesCommand) Run(s *session) error {
+	return call(s, "phones", nil, func(result action.Phones) error {
+		t := newTable(s.stdout, "SLOT", "PORT", "STATE", "SERIAL", "MODEL", "ANDROID", "HELD BY", "REMARK")
+		for _, p := range result.Phones {
+			slot := "none"
+			if p.Slot != 0 {
+				slot = strconv.Itoa(p.Slot)
+			}
+			t.row(slot, p.Port, string(p.State), p.Serial, p.Model, p.Android, heldBy(p.Lease), remark(p))
+		}
+		return t.flush()
+	})
+}
+
+func heldBy(l *lease.State) string {
+	if l == nil {
+		return ""
+	}
+	return l.Holder.String()
+}
+
+func remark(p action.PhoneState) string {
+	if p.Reason == "" && p.Duplicate {
+		return "another phone has the same serial number"
+	}
+	return p.Reason
+}
+
+type observeCommand struct {
+	slotArg
+	Image string `help:"Also take a picture and write it to this JPEG file." placeholder:"FILE"`
+}
+
+func (c observeCommand) Run(s *session) error {
+	args := action.ObserveArgs{SlotArgs: c.args(), Image: c.Image != ""}
+	return call(s, "observe", args, func(o action.Observation) error {
+		if c.Image != "" {
+			if len(o.Image) == 0 {
+				return errors.New("the phone gave no picture")
+			}
+			if err := os.WriteFile(c.Image, o.Image, 0o644); err != nil {
+				return err
+			}
+		}
+		_, err := fmt.Fprint(s.stdout, o.Screen)
+		return err
+	})
+}
+
+// target names what to touch.
+type target struct {
+	Element    *int   `help:"Index in the observation."`
+	Generation uint64 `help:"Number of the screen that lists the element."`
+	Text       string `help:"Visible text, the whole of it."`
+	X          *int   `arg:"" optional:"" help:"Pixels from the left."`
+	Y          *int   `arg:"" optional:"" help:"Pixels from the top."`
+}
+
+func (t target) args(slot slotArg) action.TapArgs {
+	return action.TapArgs{SlotArgs: slot.args(), Element: t.Element, Generation: t.Generation, Text: t.Text, X: t.X, Y: t.Y}
+}
+
+type tapCommand struct {
+	slotArg
+	target
+}
+
+func (c tapCommand) Run(s *session) error { return touch(s, "tap", c.target.args(c.slotArg)) }
+
+type pressCommand struct {
+	slotArg
+	target
+}
+
+func (c pressCommand) Run(s *session) error { return touch(s, "long_press", c.target.args(c.slotArg)) }
+
+func touch(s *session, name string, args action.TapArgs) error {
+	return call(s, name, args, func(at action.Point) error {
+		_, err := fmt.Fprintf(s.stdout, "touched %d %d\n", at.X, at.Y)
+		return err
+	})
+}
+
+type swipeCommand struct {
+	slotArg
+	X1 int           `arg:"" help:"Start, pixels from the left."`
+	Y1 int           `arg:"" help:"Start, pixels from the top."`
+	X2 int           `arg:"" help:"End, pixels from the left."`
+	Y2 int           `arg:"" help:"End, pixels from the top."`
+	In time.Duration `help:"How long it takes." default:"300ms"`
+}
+
+func (c swipeCommand) Run(s *session) error {
+	return act(s, "swipe", action.SwipeArgs{SlotArgs: c.args(), X1: c.X1, Y1: c.Y1, X2: c.X2, Y2: c.Y2, MS: int(c.In.Milliseconds())})
+}
+
+type typeCommand struct {
+	slotArg
+	Text string `arg:"" help:"What to type."`
+}
+
+func (c typeCommand) Run(s *session) error {
+	return act(s, "input_text", action.TextArgs{SlotArgs: c.args(), Text: c.Text})
+}
+
+type keyCommand struct {
+	slotArg
+	Key string `arg:"" help:"Name of the key."`
+}
+
+func (c keyCommand) Run(s *session) error {
+	return act(s, "press_key", action.KeyArgs{SlotArgs: c.args(), Key: c.Key})
+}
+
+type launchCommand struct {
+	slotArg
+	App string `arg:"" help:"Package name of the app."`
+}
+
+func (c launchCommand) Run(s *session) error {
+	return act(s, "launch_app", action.AppArgs{SlotArgs: c.args(), App: c.App})
+}
+
+func act(s *session, name string, args any) error {
+	return call(s, name, args, func(action.Done) error {
+		_, err := fmt.Fprintln(s.stdout, "done")
+		return err
+	})
+}
+
+type holdCommand struct {
+	slotArg
+	For     time.Duration `help:"How long, such as 10m." placeholder:"DURATION" xor:"end"`
+	Release bool          `help:"Give the slot back." xor:"end"`
+}
+
+func (c holdCommand) Run(s *session) error {
+	if c.Release {
+		return act(s, "release", c.args())
+	}
+	args := action.HoldArgs{SlotArgs: c.args(), Seconds: int(c.For.Round(time.Second).Seconds())}
+	return call(s, "hold", args, func(l lease.State) error {
+		_, err := fmt.Fprintf(s.stdout, "slot %d is yours until %s\n", l.Slot, l.Until.Local().Format(time.TimeOnly))
+		return err
+	})
+}

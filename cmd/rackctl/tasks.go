@@ -1,0 +1,219 @@
+package main
+
+import (
+	"archive/tar"
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"phonerack/firmware/action"
+)
+
+type taskCommands struct {
+	Run    taskRun    `cmd:"" help:"Start a task and follow it to its end."`
+	List   taskList   `cmd:"" help:"List tasks, the newest first."`
+	Show   taskShow   `cmd:"" help:"Show a task."`
+	Cancel taskCancel `cmd:"" help:"Stop a task."`
+}
+
+type taskRun struct {
+	Slot       int               `required:"" help:"Number of the slot."`
+	Goal       string            `required:"" help:"What to reach, in words."`
+	Param      map[string]string `help:"A value that the goal needs; may be repeated." placeholder:"NAME=VALUE"`
+	Steps      int               `help:"At most this many steps." placeholder:"N"`
+	Within     time.Duration     `help:"At most this long, such as 10m." placeholder:"DURATION"`
+	Trajectory string            `help:"Copy pictures and steps into this folder." placeholder:"DIR"`
+	Detach     bool              `help:"Only start it."`
+}
+
+func (c taskRun) Run(s *session) error {
+	args := action.TaskRunArgs{
+		SlotArgs: action.SlotArgs{Slot: c.Slot}, Goal: c.Goal, Params: c.Param,
+		Steps: c.Steps, Seconds: int(c.Within.Round(time.Second).Seconds()),
+	}
+	var status action.TaskStatus
+	if err := s.client.Call(s.ctx, "task_run", args, &status); err != nil {
+		return err
+	}
+	if c.Detach {
+		return s.showTask(status)
+	}
+	if !s.json {
+		fmt.Fprintf(s.stdout, "task %s on slot %d (%s)\n", status.ID, status.Slot, plain(status.Serial))
+	}
+	status, err := s.follow(status.ID)
+	if s.ctx.Err() != nil {
+		fmt.Fprintf(s.stderr, "The task goes on; stop it with: rackctl task cancel %s\n", status.ID)
+	}
+	if err != nil {
+		return err
+	}
+	if c.Trajectory != "" {
+		if err := s.fetch(status.ID, c.Trajectory); err != nil {
+			return fmt.Errorf("copy the trajectory: %w", err)
+		}
+	}
+	return s.showEnd(status)
+}
+
+// follow prints a line for each step and returns how the task ended.
+func (s *session) follow(id string) (action.TaskStatus, error) {
+	read, write := io.Pipe()
+	printed := make(chan struct{})
+	go func() {
+		defer close(printed)
+		s.printSteps(read)
+	}()
+	status := action.TaskStatus{ID: id}
+	err := s.client.Stream(s.ctx, "task_watch", action.TaskArgs{ID: id}, action.Pipes{Out: write}, &status)
+	write.Close()
+	<-printed
+	return status, err
+}
+
+// step is what rackctl prints of a step; the rest is in the trajectory.
+type step struct {
+	N      int    `json:"n"`
+	Tool   string `json:"tool"`
+	Target string `json:"target"`
+
+	Outcome string `json:"outcome"`
+	Effect  string `json:"effect"`
+}
+
+func (s *session) printSteps(r io.Reader) {
+	lines := json.NewDecoder(bufio.NewReader(r))
+	for {
+		var e action.TaskEvent
+		if lines.Decode(&e) != nil {
+			io.Copy(io.Discard, r) // the end, or a line that nobody can read: the answer tells the outcome
+			return
+		}
+		var one step
+		if s.json || e.Step == nil || json.Unmarshal(e.Step, &one) != nil {
+			continue
+		}
+		what := one.Tool
+		if what == "" {
+			what = "no decision"
+		}
+		if one.Target != "" {
+			what += " " + one.Target
+		}
+		fmt.Fprintf(s.stdout, "step %d: %s -> %s; %s\n", one.N, plain(what), plain(one.Outcome), plain(one.Effect))
+	}
+}
+
+// showEnd prints how the task ended; one that did not succeed is exit code 1.
+func (s *session) showEnd(status action.TaskStatus) error {
+	var err error
+	if status.State != action.Succeeded {
+		err = exitCode(exitRefused)
+	}
+	if s.json {
+		return errors.Join(s.print(status), err)
+	}
+	fmt.Fprintf(s.stdout, "%s after %d steps: %s\n", status.State, status.Steps, s.reason(status))
+	return err
+}
+
+func (s *session) reason(status action.TaskStatus) string {
+	if status.Refusal != nil {
+		return status.Refusal.Sentence(s.lang)
+	}
+	return plain(status.Message)
+}
+
+type taskList struct {
+	Limit int `help:"At most this many." default:"20"`
+}
+
+func (c taskList) Run(s *session) error {
+	return call(s, "task_list", action.TaskListArgs{Limit: c.Limit}, func(list action.TaskList) error {
+		t := newTable(s.stdout, "TASK", "SLOT", "PHONE", "STATE", "STEPS", "STARTED", "BY", "GOAL")
+		for _, task := range list.Tasks {
+			t.row(task.ID, strconv.Itoa(task.Slot), task.Serial, string(task.State), strconv.Itoa(task.Steps),
+				task.Started.Local().Format(time.DateTime), task.StartedBy, task.Goal)
+		}
+		return t.flush()
+	})
+}
+
+type taskShow struct {
+	ID string `arg:"" help:"Id of the task."`
+}
+
+func (c taskShow) Run(s *session) error {
+	return call(s, "task_status", action.TaskArgs{ID: c.ID}, s.showTask)
+}
+
+type taskCancel struct {
+	ID string `arg:"" help:"Id of the task."`
+}
+
+func (c taskCancel) Run(s *session) error {
+	return call(s, "task_cancel", action.TaskArgs{ID: c.ID}, s.showTask)
+}
+
+func (s *session) showTask(status action.TaskStatus) error {
+	if s.json {
+		return s.print(status)
+	}
+	_, err := fmt.Fprintf(s.stdout, "task     %s\nslot     %d (%s)\ngoal     %s\nstate    %s\nsteps    %d\nstarted  %s by %s\n",
+		status.ID, status.Slot, plain(status.Serial), plain(status.Goal), status.State, status.Steps,
+		status.Started.Local().Format(time.DateTime), plain(status.StartedBy))
+	if err == nil && !status.Ended.IsZero() {
+		_, err = fmt.Fprintf(s.stdout, "ended    %s\nmessage  %s\n", status.Ended.Local().Format(time.DateTime), s.reason(status))
+	}
+	return err
+}
+
+// fetch unpacks a task's trajectory into a folder.
+func (s *session) fetch(id, folder string) error {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	read, write := io.Pipe()
+	unpacked := make(chan error, 1)
+	go func() {
+		err := unpack(read, folder)
+		read.CloseWithError(err)
+		unpacked <- err
+	}()
+	err := s.client.Stream(s.ctx, "task_files", action.TaskArgs{ID: id}, action.Pipes{Out: write}, nil)
+	write.CloseWithError(err)
+	return errors.Join(err, <-unpacked)
+}
+
+const maxTrajectory = 256 << 20 // bytes
+
+func unpack(r io.Reader, folder string) error {
+	limited := io.LimitReader(r, maxTrajectory)
+	archive := tar.NewReader(limited)
+	for {
+		header, err := archive.Next()
+		if err == io.EOF {
+			_, err = io.Copy(io.Discard, limited)
+			return err
+		}
+		if err != nil {
+			return err
+		}
+		if header.Typeflag != tar.TypeReg || header.Name != filepath.Base(header.Name) || !filepath.IsLocal(header.Name) {
+			return fmt.Errorf("the archive holds %q, which is no plain file name", header.Name)
+		}
+		err = writeWhole(filepath.Join(folder, header.Name), func(w io.Writer) error {
+			_, err := io.Copy(w, archive)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+}

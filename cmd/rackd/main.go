@@ -1,0 +1,123 @@
+// Rackd is the controller of a rack of phones.
+//
+// Exit codes: 0 after a clean stop and for a configuration without faults, 1 when something failed or the configuration
+// has faults, 2 for wrong use and for a configuration that cannot be read.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+
+	"phonerack/firmware"
+	"phonerack/firmware/config"
+	"phonerack/hal/board"
+	"phonerack/usb/adb/usblink"
+)
+
+const (
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+type commands struct {
+	Run    runCommand `cmd:"" help:"Control the rack until SIGTERM or SIGINT."`
+	Config struct {
+		Check   checkCommand   `cmd:"" help:"Check a configuration with its board file and rules; exit code 0 without faults, 1 with, 2 if it cannot be read."`
+		Example exampleCommand `cmd:"" help:"Print a configuration with every key."`
+	} `cmd:"" help:"Check or begin a configuration."`
+}
+
+func main() {
+	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+}
+
+func run(args []string, stdout, stderr io.Writer) int {
+	var c commands
+	parser := kong.Must(&c, kong.Name("rackd"), kong.Description("The controller of a rack of phones."), kong.UsageOnError(), kong.Writers(stdout, stderr))
+	parsed, err := parser.Parse(args)
+	if err != nil {
+		fmt.Fprintf(stderr, "rackd: %v; see rackd --help\n", err)
+		return exitUsage
+	}
+	parsed.BindTo(stdout, (*io.Writer)(nil))
+	if err := parsed.Run(stderr); err != nil {
+		return report(stderr, err)
+	}
+	return 0
+}
+
+// report prints an error, one fault a line, and chooses the exit code.
+func report(w io.Writer, err error) int {
+	fmt.Fprintln(w, err)
+	if pathErr, ok := errors.AsType[*fs.PathError](err); ok && pathErr != nil {
+		if _, fault := errors.AsType[board.Fault](err); !fault {
+			return exitUsage
+		}
+	}
+	return exitFailed
+}
+
+type checkCommand struct {
+	File string `arg:"" help:"The configuration."`
+}
+
+func (c checkCommand) Run(stdout io.Writer) error {
+	if _, err := config.Load(c.File); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(stdout, "ok")
+	return err
+}
+
+type exampleCommand struct{}
+
+func (exampleCommand) Run(stdout io.Writer) error {
+	_, err := io.WriteString(stdout, config.Example())
+	return err
+}
+
+type runCommand struct {
+	Config string `required:"" help:"The configuration." placeholder:"FILE"`
+}
+
+func (c runCommand) Run() error {
+	conf, err := config.Load(c.Config)
+	if err != nil {
+		return err
+	}
+	log := firmware.NewLogger(conf.Log, os.Stderr)
+	options := firmware.Options{Config: conf, Planner: conf.Scripted, Logger: log, OnReady: func() { notify(log, "READY=1") }}
+	if conf.USB.Enabled {
+		host, err := usblink.New()
+		if err != nil {
+			return fmt.Errorf("open USB: %w", err)
+		}
+		options.Dialer = host // its links are closed by the slots; what hangs must not delay the end
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	rack, err := firmware.New(options)
+	if err != nil {
+		return err
+	}
+	context.AfterFunc(ctx, func() {
+		stop() // a second signal ends the process at once
+		notify(log, "STOPPING=1")
+	})
+	return rack.Run(ctx)
+}
+
+func notify(log *slog.Logger, state string) {
+	if err := firmware.Notify(state); err != nil {
+		log.Warn("systemd was not told", "state", state, "err", err)
+	}
+}
