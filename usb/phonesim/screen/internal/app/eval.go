@@ -219,6 +219,8 @@ func (n *node) call(s *Scope) any {
 		return String(n.args[0].eval(s), "en")
 	case "money":
 		return strconv.FormatFloat(number(n.args[0].eval(s)), 'f', 2, 64)
+	case "length":
+		return float64(utf8.RuneCountInString(String(n.args[0].eval(s), s.lang)))
 	case "trim":
 		return strings.TrimSpace(String(n.args[0].eval(s), s.lang))
 	}

@@ -69,6 +69,7 @@ var functions = map[string][2]int{
 	"if":       {3, 3},
 	"money":    {1, 1},
 	"trim":     {1, 1},
+	"length":   {1, 1},
 	"initial":  {1, 1},
 }
 

@@ -225,10 +225,14 @@ func (t *Typesetter) place(l shaping.Line) Line {
 
 func toFloat(v fixed.Int26_6) float32 { return float32(v) / 64 }
 
+// Arabic fonts reserve room for stacked marks that a screen's texts don't have: lines stand as close as
+// these allow, in ems.
+const maxAscent, maxDescent = 1.06, 0.44
+
 func extents(f *font.Face, size float64) (ascent, descent float64) {
 	e, _ := f.FontHExtents()
-	scale := size / float64(f.Upem())
-	return float64(e.Ascender) * scale, -float64(e.Descender) * scale
+	em := float64(f.Upem())
+	return min(float64(e.Ascender)/em, maxAscent) * size, min(-float64(e.Descender)/em, maxDescent) * size
 }
 
 // baseRTL is Android's default for a text view: the first strong character decides, else the layout.

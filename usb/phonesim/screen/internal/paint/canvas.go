@@ -105,13 +105,25 @@ func (c *Canvas) Border(rect image.Rectangle, r, line int, ink color.NRGBA) {
 	c.mask(m, m.Rect, rect.Min, ink)
 }
 
-// Shadow darkens the surroundings of a rectangle, the more the higher it floats (in pixels).
+// Shadow darkens the surroundings of an opaque rectangle, the more the higher it floats (in pixels).
 func (c *Canvas) Shadow(rect image.Rectangle, r, height int) {
 	steps := min(height, 6)
 	for i := steps; i > 0; i-- {
 		grow := i * height / steps
 		outer := image.Rect(rect.Min.X-grow, rect.Min.Y-grow/2, rect.Max.X+grow, rect.Max.Y+grow+height/3)
-		c.FillRound(outer, r+grow, color.NRGBA{A: uint8(max(3, 16/steps))})
+		for _, strip := range around(outer, rect.Inset(min(r, rect.Dx()/2, rect.Dy()/2))) {
+			c.Within(strip).FillRound(outer, r+grow, color.NRGBA{A: uint8(max(3, 16/steps))})
+		}
+	}
+}
+
+// around cuts what surrounds a hole into four strips: the middle of a shadow is covered anyway.
+func around(outer, hole image.Rectangle) [4]image.Rectangle {
+	return [4]image.Rectangle{
+		image.Rect(outer.Min.X, outer.Min.Y, outer.Max.X, hole.Min.Y),
+		image.Rect(outer.Min.X, hole.Max.Y, outer.Max.X, outer.Max.Y),
+		image.Rect(outer.Min.X, hole.Min.Y, hole.Min.X, hole.Max.Y),
+		image.Rect(hole.Max.X, hole.Min.Y, outer.Max.X, hole.Max.Y),
 	}
 }
 
