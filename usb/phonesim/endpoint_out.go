@@ -21,7 +21,7 @@ func (e *outEndpoint) write(b []byte, limit int) (*message, error) {
 	case e.full && len(b) == 0:
 		return e.finish(), nil
 	case e.full:
-		return nil, violationf(RuleMissingZLP, "%d bytes follow a payload of %d bytes in packets of %d", len(b), len(e.payload), e.packet)
+		return nil, e.reset()
 	case len(b) == 0 && e.zero == ZeroPacketsOptional:
 		return nil, nil
 	case len(b) == 0:
@@ -81,7 +81,7 @@ func (e *outEndpoint) reset() error {
 	full, length := e.full, len(e.payload)
 	e.header, e.payload, e.full = nil, nil, false
 	if full {
-		return violationf(RuleMissingZLP, "none came after a payload of %d bytes in packets of %d", length, e.packet)
+		return violationf(RuleMissingZLP, "none ended a payload of %d bytes in packets of %d", length, e.packet)
 	}
 	return nil
 }
