@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -31,9 +32,7 @@ func (r *Rules) Decide(ctx context.Context, req planner.Request) (planner.Decisi
 				continue
 			}
 			sc := &scope{prompt: &p, values: map[string]string{}}
-			for name, v := range p.params {
-				sc.values[name] = v
-			}
+			maps.Copy(sc.values, p.params)
 			for i, name := range goal.SubexpNames() {
 				if name != "" && m[i] != "" {
 					sc.values[name] = strings.TrimSpace(m[i])

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 
 	"go.yaml.in/yaml/v4"
@@ -158,11 +159,9 @@ func (l *loader) words(n *yaml.Node) (list []string) {
 func (l *loader) oneOf(n *yaml.Node, allowed ...string) (list []string) {
 	l.each(n, func(e *yaml.Node) {
 		w := l.scalar(e)
-		for _, a := range allowed {
-			if a == w {
-				list = append(list, w)
-				return
-			}
+		if slices.Contains(allowed, w) {
+			list = append(list, w)
+			return
 		}
 		l.fail(e, "%q is none of %q", w, allowed)
 	})
