@@ -2,7 +2,6 @@ package perception
 
 import (
 	"errors"
-	"fmt"
 	"image"
 	"sync/atomic"
 	"time"
@@ -111,9 +110,4 @@ func (s *Scene) ImagePoint(p image.Point) image.Point {
 	}
 	b := s.Image.Bounds()
 	return image.Pt(b.Min.X+p.X*b.Dx()/s.Width, b.Min.Y+p.Y*b.Dy()/s.Height)
-}
-
-// String names the scene in a log.
-func (s *Scene) String() string {
-	return fmt.Sprintf("screen %d (%d elements)", s.Generation, len(s.Elements))
 }
