@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -325,6 +327,43 @@ func TestBulkDiscardsStaleFramesWhileConnecting(t *testing.T) {
 			if err != nil || p.Command != adb.CommandConnect || !bytes.Equal(p.Payload, answer.Payload) {
 				t.Fatalf("%v, %v", p, err)
 			}
+		})
+	}
+}
+
+func TestLinksNeverInterleaveConcurrentWriters(t *testing.T) {
+	cable := adbtest.NewCable(64)
+	a, b := net.Pipe()
+	for name, ends := range map[string][2]adb.Link{
+		"bulk":   {bulkLink(t, cable, adb.BulkOptions{MaxPacket: 64}), cable.Phone()},
+		"stream": {adb.NewStreamLink(a), adb.NewStreamLink(b)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx := within(t)
+			var wait sync.WaitGroup
+			for i := range 4 {
+				wait.Go(func() {
+					for range 20 {
+						p := adb.Packet{Command: adb.CommandWrite, Payload: bytes.Repeat([]byte{byte(i)}, 5000+i)}
+						p.Check = p.Sum()
+						if err := ends[0].WritePacket(ctx, p); err != nil {
+							t.Error(err)
+						}
+					}
+				})
+			}
+			for range 80 {
+				p, err := ends[1].ReadPacket(ctx, normal)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := p.Verify(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			wait.Wait()
+			ends[0].Close()
+			ends[1].Close()
 		})
 	}
 }

@@ -27,6 +27,7 @@ type Conn struct {
 	lastID  uint32
 	control []Packet // waiting to be written before any data
 	err     error    // why the connection ended
+	repeats int      // answers to repeated CNXNs that are still to be expected
 
 	wake chan struct{}      // cap 1: control has something
 	data chan *outgoing     // one WRTE at a time; never closed
@@ -55,8 +56,9 @@ const (
 	closeGrace = 500 * time.Millisecond
 )
 
-// newConn starts a connection after the handshake.
-func newConn(ctx context.Context, stop context.CancelFunc, link Link, o Options, connect Packet) *Conn {
+// newConn starts a connection after the handshake. repeats is how many more
+// answers to CNXN may come.
+func newConn(ctx context.Context, stop context.CancelFunc, link Link, o Options, connect Packet, repeats int) *Conn {
 	c := &Conn{
 		link: link, o: o, log: o.Logger,
 		banner:  ParseBanner(connect.Payload),
@@ -67,6 +69,7 @@ func newConn(ctx context.Context, stop context.CancelFunc, link Link, o Options,
 		data:    make(chan *outgoing),
 		done:    make(chan struct{}),
 		stop:    stop,
+		repeats: repeats,
 	}
 	c.delayedAck = !o.NoDelayedAck && c.banner.Has(FeatureDelayedAck)
 	c.work.Go(func() { c.readLoop(ctx) })

@@ -60,6 +60,9 @@ const (
 	// tokenQuiet is how long a newer token is waited for before a rejected
 	// signature counts as such; see authenticator.
 	tokenQuiet = 150 * time.Millisecond
+	// lateAnswers is how long answers to a repeated CNXN are waited for: one
+	// that came after the first stream was opened would end it.
+	lateAnswers = 300 * time.Millisecond
 	// tokenPause spaces answers to tokens that come while a person decides.
 	tokenPause = time.Second
 )
@@ -121,7 +124,13 @@ func Connect(ctx context.Context, link Link, o Options) (*Conn, error) {
 	}
 	h.resume <- false
 	<-h.ended
-	c := newConn(ioCtx, cancel, link, o, connect)
+	c := newConn(ioCtx, cancel, link, o, connect, h.sent-1)
+	if h.sent > 1 {
+		select {
+		case <-time.After(lateAnswers):
+		case <-ctx.Done():
+		}
+	}
 	o.Logger.Debug("connected", "type", c.banner.Type, "model", c.banner.Model, "version", fmt.Sprintf("0x%08x", c.version), "payload", c.sendMax, "delayed_ack", c.delayedAck)
 	return c, nil
 }
@@ -137,6 +146,7 @@ type handshake struct {
 	ended   chan struct{}
 	waiting bool // a packet was taken and the reader not yet resumed
 	prompt  bool // the public key was offered
+	sent    int  // times CNXN was sent
 }
 
 type handshakePacket struct {
@@ -245,6 +255,7 @@ func (h *handshake) connect(ctx context.Context) (Packet, error) {
 		if err != nil {
 			return Packet{}, err
 		}
+		h.sent++
 		left := h.o.HandshakeTimeout - time.Since(start)
 		p, err := h.next(ctx, min(left, resendInterval))
 		if err == nil || !errors.Is(err, errQuiet) {

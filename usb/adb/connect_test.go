@@ -296,6 +296,27 @@ func TestConnectSendsCNXNAgain(t *testing.T) {
 	})
 }
 
+// A phone that was only slow answers every CNXN.
+func TestConnectTakesLateAnswersToRepeatedCNXN(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		link := adbtest.Dial(t, func(p *adbtest.Peer) {
+			p.Expect(adb.CommandConnect)
+			p.Expect(adb.CommandConnect)
+			p.Expect(adb.CommandConnect)
+			for range 3 {
+				p.Online()
+			}
+			p.Send(adb.CommandClose, 0, p.ExpectOpen("x:"))
+			p.UntilClosed()
+		})
+		c := connectSlowly(t, link, adb.Options{})
+		defer c.Close()
+		if _, err := c.Open(t.Context(), "x:"); !errors.Is(err, adb.ErrRefused) {
+			t.Error(err)
+		}
+	})
+}
+
 func TestConnectOverUSBAfterACrash(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cable := adbtest.NewCable(512)

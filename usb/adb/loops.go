@@ -53,10 +53,25 @@ func (c *Conn) dispatch(p Packet) error {
 	case CommandOpen:
 		c.queue(Packet{Command: CommandClose, Arg1: p.Arg0})
 	case CommandConnect, CommandAuth:
+		if p.Command == CommandConnect && c.repeated() {
+			return nil
+		}
 		// The phone's adbd forgot us: all streams are gone with it.
 		return disconnected(errors.New("the phone restarted the conversation"))
 	}
 	return nil
+}
+
+// repeated reports whether a CNXN may answer one that was sent twice. With a
+// stream open it cannot be harmless: the phone has closed the stream.
+func (c *Conn) repeated() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.repeats == 0 || len(c.streams) > 0 {
+		return false
+	}
+	c.repeats--
+	return true
 }
 
 // writeLoop is the one writer of the link: small packets first, then one

@@ -61,6 +61,7 @@ func TestHeaderBytes(t *testing.T) {
 func FuzzParseHeader(f *testing.F) {
 	f.Add(adb.Packet{Command: adb.CommandOpen, Arg0: 1, Payload: []byte("sync:\x00")}.Header().Append(nil), 4096)
 	f.Add(adb.Packet{Command: 7, Arg0: 0xffffffff}.Header().Append(nil), 0)
+	f.Add(adb.Packet{Command: adb.CommandSync}.Header().Append(nil), -1)
 	f.Add([]byte("HTTP/1.1 400 Bad Request"), adb.MaxPayload)
 	f.Fuzz(func(t *testing.T, b []byte, limit int) {
 		h, err := adb.ParseHeader(b, limit)
@@ -70,7 +71,7 @@ func FuzzParseHeader(f *testing.F) {
 			}
 			return
 		}
-		if int64(h.Length) > int64(limit) {
+		if int64(h.Length) > int64(max(limit, 0)) {
 			t.Fatalf("length %d beyond %d", h.Length, limit)
 		}
 		if got := h.Append(nil); string(got) != string(b) {

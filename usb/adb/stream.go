@@ -204,6 +204,7 @@ func (s *Stream) Close() error {
 	tell := s.remote != 0 && !isClosed(s.ended)
 	remote := s.remote
 	s.mu.Unlock()
+	_ = s.SetDeadline(time.Time{}) // stops the timers
 	s.conn.remove(s)
 	if tell {
 		s.conn.queue(Packet{Command: CommandClose, Arg0: s.id, Arg1: remote})

@@ -88,14 +88,14 @@ func TestRetry(t *testing.T) {
 
 func TestRetryGivesUpAStuckAttemptAndUndoesIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		undone := false
+		var undone atomic.Bool
 		slow := func() (int, error) {
 			time.Sleep(time.Minute)
 			return 7, nil
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := retry(ctx, bus.Device{}, "opening", slow, func(v int) { undone = v == 7 }); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := retry(ctx, bus.Device{}, "opening", slow, func(v int) { undone.Store(v == 7) }); !errors.Is(err, context.DeadlineExceeded) {
 			t.Error(err)
 		}
 		start := time.Now()
@@ -103,7 +103,7 @@ func TestRetryGivesUpAStuckAttemptAndUndoesIt(t *testing.T) {
 			t.Errorf("%v after %v", err, time.Since(start))
 		}
 		time.Sleep(2 * time.Minute)
-		if !undone {
+		if !undone.Load() {
 			t.Error("a late success was not undone")
 		}
 	})
