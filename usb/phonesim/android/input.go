@@ -152,14 +152,21 @@ func (c *call) inputSwipe(verb string, rest []string) int {
 // gesture lets a finger go from one point to another.
 func (d *Device) gesture(x1, y1, x2, y2 int, took time.Duration) {
 	if !d.touchable() {
-		d.mu.Lock()
-		if d.locked && y1-y2 > 200 && d.screen.ScreenOn() {
-			d.locked = false
+		if up := y1-y2 > unlockDistance; up && d.screen.ScreenOn() {
+			d.unlock()
 		}
-		d.mu.Unlock()
 		return
 	}
 	d.screen.Swipe(x1, y1, x2, y2, took)
+}
+
+// unlockDistance is how far up a swipe must go to open the lock screen, in pixels.
+const unlockDistance = 200
+
+func (d *Device) unlock() {
+	d.mu.Lock()
+	d.locked = false
+	d.mu.Unlock()
 }
 
 // touchable reports that the app on the display gets what is touched.
@@ -271,19 +278,13 @@ func (d *Device) press(code int, long bool) {
 		d.wake(true)
 	default:
 		if !on {
-			if code == keyHome {
-				d.wake(true)
-			}
 			return
 		}
-		d.mu.Lock()
-		locked := d.locked
-		if locked && code == keyMenu {
-			d.locked = false
-		}
-		d.mu.Unlock()
-		if !locked {
+		switch {
+		case d.touchable():
 			d.screen.Key(code)
+		case code == keyMenu:
+			d.unlock()
 		}
 	}
 }

@@ -30,9 +30,7 @@ func wmCommand(c *call) int {
 	case "density":
 		return c.wmDensity(value)
 	case "dismiss-keyguard":
-		c.mu.Lock()
-		c.locked = false
-		c.mu.Unlock()
+		c.unlock()
 		return 0
 	case "user-rotation", "set-user-rotation":
 		return c.wmRotation(args[1:])

@@ -6,12 +6,14 @@ import (
 	"os"
 	"path"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
 
-// File is an open file. One goroutine at a time may use it.
+// File is an open file. Processes that share it share its offset.
 type File struct {
+	mu     sync.Mutex // guards off, closed and failed; taken before FS.mu
 	view   *View
 	n      *node
 	path   string
@@ -119,6 +121,8 @@ func (v *View) Create(p string, mode fs.FileMode, mtime time.Time) (*File, error
 
 // Read reads from the current offset.
 func (f *File) Read(p []byte) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if f.closed || f.flag&os.O_WRONLY != 0 {
 		return 0, pathError("read", f.path, syscall.EBADF)
 	}
@@ -150,6 +154,8 @@ func (f *File) Read(p []byte) (int, error) {
 
 // Write writes at the current offset, or at the end for O_APPEND.
 func (f *File) Write(p []byte) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if f.closed || f.flag&(os.O_WRONLY|os.O_RDWR) == 0 {
 		return 0, pathError("write", f.path, syscall.EBADF)
 	}
@@ -182,11 +188,15 @@ func (f *File) write(p []byte) (done int, err error) {
 		}
 		i, at := int(f.off/chunkSize), int(f.off%chunkSize)
 		part := p[:min(len(p), chunkSize-at)]
+		if room := roundUp(n.size) + f.view.fs.room() - f.off; room < int64(len(part)) {
+			if room <= 0 {
+				return done, syscall.ENOSPC
+			}
+			part = part[:room] // the last of the space
+		}
 		end := f.off + int64(len(part))
 		if end > n.size {
-			if err := f.view.fs.reserve(roundUp(end) - roundUp(n.size)); err != nil {
-				return done, err
-			}
+			f.view.fs.used += roundUp(end) - roundUp(n.size)
 			n.size = end
 		}
 		if i == len(n.chunks) {
@@ -204,17 +214,20 @@ func (f *File) write(p []byte) (done int, err error) {
 // Close ends the use of the file. A deferred file appears now, unless a write to it
 // has failed.
 func (f *File) Close() error {
-	if f.deferred && f.failed {
-		return f.Abort()
-	}
-	return f.finish(f.deferred)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.finish(f.deferred && !f.failed)
 }
 
 // SetModTime sets the time that a deferred file will have.
 func (f *File) SetModTime(mtime time.Time) { f.mtime = mtime }
 
 // Abort closes the file; if it has no name yet, it never gets one.
-func (f *File) Abort() error { return f.finish(false) }
+func (f *File) Abort() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.finish(false)
+}
 
 func (f *File) finish(link bool) error {
 	mu := &f.view.fs.mu

@@ -47,13 +47,12 @@ func (f *FS) Usage() (used, capacity int64) {
 	return f.used, f.capacity
 }
 
-// reserve takes space. Called with mu held.
-func (f *FS) reserve(n int64) error {
-	if n > 0 && (f.full || f.used+n > f.capacity) {
-		return syscall.ENOSPC
+// room is the space that is left, in whole blocks. Called with mu held.
+func (f *FS) room() int64 {
+	if f.full {
+		return 0
 	}
-	f.used += n
-	return nil
+	return max(f.capacity-f.used, 0) / blockSize * blockSize
 }
 
 // release gives a node's space back once it has neither a name nor a reader.

@@ -14,7 +14,7 @@ const (
 	maxSubst     = 1 << 20   // bytes that one command substitution may yield
 	maxExpansion = 8 << 20   // bytes of variables that one statement may expand
 	maxDepth     = 150       // shells, functions and substitutions inside each other
-	maxSteps     = 500_000   // statements
+	maxSteps     = 200_000   // statements
 	maxGlob      = 200_000   // directory entries read by globbing
 	maxOutput    = 1 << 30   // bytes written to the caller
 	maxJobs      = 64        // pipes and background jobs alive at once

@@ -57,7 +57,7 @@ func (s *shell) redirectOne(rd *syntax.Redirect) (io.Closer, error) {
 				return nil, errReported
 			}
 		}
-		s.fds[fd] = handle{r: strings.NewReader(text)}
+		s.fds[fd] = handle{r: &document{text: text}}
 		return nil, nil
 	}
 	word, ok := s.literal(rd.Word)
@@ -66,7 +66,7 @@ func (s *shell) redirectOne(rd *syntax.Redirect) (io.Closer, error) {
 	}
 	switch rd.Op {
 	case syntax.WordHdoc:
-		s.fds[fd] = handle{r: strings.NewReader(word + "\n")}
+		s.fds[fd] = handle{r: &document{text: word + "\n"}}
 		return nil, nil
 	case syntax.DplIn, syntax.DplOut:
 		return nil, s.duplicate(fd, word)

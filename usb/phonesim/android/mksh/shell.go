@@ -70,10 +70,9 @@ func Run(ctx context.Context, c Config, script string) int {
 // run makes the first shell, and takes it down when fn is done.
 func run(ctx context.Context, c Config, fn func(context.Context, *shell) int) (status int) {
 	ctx, cancel := context.WithCancel(ctx)
-	out := &gate{w: c.Stdout}
-	errOut := &gate{w: c.Stderr}
-	use := &usage{}
-	out.used, errOut.used = use, use
+	use, mu := &usage{}, &sync.Mutex{}
+	out := &gate{mu: mu, w: c.Stdout, used: use}
+	errOut := &gate{mu: mu, w: c.Stderr, used: use}
 	s := newShell(ctx, c, use)
 	s.fds[0] = handle{r: &lazyReader{ctx: ctx, src: c.Stdin}}
 	s.fds[1] = handle{w: out}
@@ -212,6 +211,9 @@ func syntaxError(src string, err error) string {
 	var pe syntax.ParseError
 	if errors.As(err, &pe) && int(pe.Pos.Offset()) < len(src) {
 		token := src[pe.Pos.Offset():]
+		if at := strings.IndexAny(token, "()|&;"); strings.Contains(pe.Text, "foo(") && at > 0 {
+			token = token[at:] // the parser points at the word before
+		}
 		if i := strings.IndexAny(token, " \t\n"); i > 0 {
 			token = token[:i]
 		}
@@ -259,9 +261,23 @@ func Interact(ctx context.Context, c Config) int {
 	return run(ctx, c, func(ctx context.Context, s *shell) int { return s.interact(ctx, s.stdin()) })
 }
 
+// prompt is Android's: the status if it is not 0, the phone's name, the folder.
+func (s *shell) prompt(more bool) {
+	if more {
+		io.WriteString(s.stderr(), "> ")
+		return
+	}
+	status := ""
+	if s.status != 0 {
+		status = fmt.Sprintf("%d|", s.status)
+	}
+	fmt.Fprintf(s.stderr(), "%s%s:%s $ ", status, s.vars["HOSTNAME"].value, s.dir)
+}
+
 func (s *shell) interact(ctx context.Context, in io.Reader) int {
 	var pending strings.Builder
 	for !s.exiting {
+		s.prompt(pending.Len() > 0)
 		line, err := readLine(in, maxScript)
 		if err != nil && line == "" {
 			break

@@ -11,7 +11,7 @@ import (
 // gate stands before the caller's writer: nothing passes once Run has returned,
 // and no more than maxOutput before.
 type gate struct {
-	mu     sync.Mutex // guards w and closed, and makes writes whole
+	mu     *sync.Mutex // guards closed; common to both outputs, which may be one writer
 	w      io.Writer
 	closed bool
 	used   *usage
@@ -79,18 +79,38 @@ func (w *pipeWriter) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// capped collects at most max bytes.
+// capped passes on at most max bytes.
 type capped struct {
+	mu  sync.Mutex // guards all, for jobs may write at once
 	w   io.Writer
 	max int
 }
 
 func (c *capped) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if len(p) > c.max {
 		return 0, errLimit
 	}
 	c.max -= len(p)
 	return c.w.Write(p)
+}
+
+// document is the text of a here-document, which several commands may read.
+type document struct {
+	mu   sync.Mutex // guards text
+	text string
+}
+
+func (d *document) Read(p []byte) (int, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.text == "" {
+		return 0, io.EOF
+	}
+	n := copy(p, d.text)
+	d.text = d.text[n:]
+	return n, nil
 }
 
 // closedWriter is a closed descriptor.

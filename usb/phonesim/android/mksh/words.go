@@ -198,6 +198,7 @@ func (s *shell) cmdSubst(w io.Writer, cs *syntax.CmdSubst) error {
 	sub := s.fork(ctx)
 	sub.fds[1] = handle{w: w}
 	sub.stmts(ctx, cs.Stmts)
+	sub.kids.Wait() // they hold the pipe open
 	s.subst = sub.status
 	return nil
 }

@@ -84,21 +84,18 @@ func timeout(ctx context.Context, e *Env) int {
 		return e.fail("bad time '%s'", args[0])
 	}
 	limited, cancel := context.WithCancel(ctx)
-	defer cancel()
-	expired := make(chan struct{}) // closed when the time is up
+	expired := make(chan bool, 1) // gets whether the time was up
 	go func() {
-		if e.Sleep(limited, d) == nil {
-			close(expired)
-			cancel()
-		}
+		up := e.Sleep(limited, d) == nil
+		cancel()
+		expired <- up
 	}()
 	status := e.Run(limited, args[1:])
-	select {
-	case <-expired:
+	cancel()
+	if <-expired && ctx.Err() == nil {
 		return 124
-	default:
-		return status
 	}
+	return status
 }
 
 func nohup(ctx context.Context, e *Env) int {
