@@ -103,6 +103,9 @@ func TestPhonesComeAndGoAtTheirPorts(t *testing.T) {
 		}
 	}
 
+	if output, _, err := b.Run(ctx, "cat /sys/module/usbcore/parameters/autosuspend"); output != "-1\n" || err != nil {
+		t.Errorf("hubs may fall asleep, and then miss phones: %q, %v", output, err)
+	}
 	if _, err := b.Plug(ctx, "1-1.1", phone(t, "SIM0009", false)); err == nil || !strings.Contains(err.Error(), "taken") {
 		t.Errorf("a second phone in a port: %v", err)
 	}

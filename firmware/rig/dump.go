@@ -1,9 +1,12 @@
 package rig
 
 import (
+	"context"
 	"io"
 	"maps"
 	"slices"
+	"strconv"
+	"time"
 )
 
 // T is what Dump needs of *testing.T.
@@ -27,10 +30,14 @@ func (b *Board) Log(name string) io.Writer {
 	return l
 }
 
-// dumpLines is how much of the console Dump shows.
-const dumpLines = 200
+// How much of each log Dump shows, and how long it waits for the guest.
+const (
+	dumpLines = 200
+	dumpLimit = 10 * time.Second
+)
 
-// Dump logs what helps to understand a failed test: the end of the console, QEMU's errors and events, the state of the
+// Dump logs what helps to understand a failed test: the end of the console and of
+// the guest's kernel log, QEMU's errors and events, the state of the
 // ports and the logs made by Log. It may be called after Close, and on a nil board.
 func Dump(t T, b *Board) {
 	t.Helper()
@@ -42,13 +49,17 @@ func Dump(t T, b *Board) {
 	if text := b.stderr.String(); text != "" {
 		t.Logf("qemu:\n%s", text)
 	}
-	for _, e := range b.Events() {
-		t.Logf("qemu event %s %s", e.Name, e.Data)
-	}
 	select {
 	case <-b.qemu.done:
 		t.Logf("qemu has ended: %v", b.qemu.reason())
 	default:
+		ctx, cancel := context.WithTimeout(context.Background(), dumpLimit)
+		defer cancel()
+		kernel, _, err := b.Run(ctx, "dmesg | tail -n "+strconv.Itoa(dumpLines))
+		t.Logf("log of the guest's kernel, last %d lines (error: %v):\n%s", dumpLines, err, kernel)
+	}
+	for _, e := range b.Events() {
+		t.Logf("qemu event %s %s", e.Name, e.Data)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -28,6 +28,10 @@ var guestLibraries = []string{"lib/aarch64-linux-gnu", "usr/lib/aarch64-linux-gn
 
 const guestLoader = "ld-linux-aarch64.so.1"
 
+// moduleArguments are given to a module when it is loaded. A hub that nothing is plugged into is not put to sleep: QEMU
+// loses what is plugged in while the kernel suspends the hub, and the phone is not seen until something else wakes it.
+var moduleArguments = map[string]string{"usbcore": "autosuspend=-1"}
+
 // initramfs makes the guest's root: busybox, modules, the libraries that the board's programs need, and the files of
 // the configuration. It is not compressed: emulated, unpacking would take longer than all else of the boot.
 func (k *Kit) initramfs(c *BoardConfig) ([]byte, error) {
@@ -54,7 +58,7 @@ func (k *Kit) initramfs(c *BoardConfig) ([]byte, error) {
 	}
 	var order strings.Builder
 	for _, file := range modules {
-		fmt.Fprintln(&order, path.Base(file))
+		fmt.Fprintln(&order, path.Base(file), moduleArguments[moduleName(file)])
 		if err := a.host("/rig/modules/"+path.Base(file), filepath.Join(k.modulesDir(), file)); err != nil {
 			return nil, err
 		}

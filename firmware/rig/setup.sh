@@ -43,6 +43,13 @@ die() {
 	exit 1
 }
 
+# quietly COMMAND...: runs it without a word, unless it fails.
+quietly() {
+	"$@" >"$cache/log" 2>&1 && return
+	tail -n 40 "$cache/log" >&2
+	return 1
+}
+
 as_root() {
 	if ((EUID == 0)); then
 		env DEBIAN_FRONTEND=noninteractive "$@"
@@ -76,8 +83,9 @@ install_packages() {
 	if grep -qx armhf <(dpkg --print-foreign-architectures); then
 		options+=(-o "APT::Architectures=amd64,arm64")
 	fi
-	as_root apt-get "${options[@]}" -qq update || say "apt-get update reported an error; going on with the lists there are"
-	as_root apt-get "${options[@]}" -o DPkg::Lock::Timeout=300 -qq -y --no-install-recommends install "${missing[@]}"
+	quietly as_root dpkg --configure -a # in case an installation was cut short
+	quietly as_root apt-get "${options[@]}" -qq update || say "apt-get update reported an error; going on with the lists there are"
+	quietly as_root apt-get "${options[@]}" -o DPkg::Lock::Timeout=300 -qq -y --no-install-recommends install "${missing[@]}"
 }
 
 # go_minor prints the minor version N of the go command's own release 1.N, 0 without one.
@@ -95,7 +103,7 @@ install_go() {
 	if (($(go_minor) < 21)); then
 		say "installing Go from $release-backports"
 		private_apt
-		as_root env APT_CONFIG="$cache/apt/apt.conf" \
+		quietly as_root env APT_CONFIG="$cache/apt/apt.conf" \
 			apt-get -o DPkg::Lock::Timeout=300 -qq -y --no-install-recommends -t "$release-backports" install golang-go
 		hash -r
 		(($(go_minor) >= 21)) || die "the go command in PATH is older than 1.21: $(command -v go); remove it, or put /usr/bin first"
@@ -206,7 +214,7 @@ make_adb() {
 make_rootfs() {
 	local m tree=$1/tree
 	m=$(mirror)
-	as_root mmdebstrap -q --mode=root --architectures=arm64 --variant=extract --aptopt='Acquire::Languages "none"' \
+	quietly as_root mmdebstrap -q --mode=root --architectures=arm64 --variant=extract --aptopt='Acquire::Languages "none"' \
 		--setup-hook='mkdir -p "$1/etc/apt/preferences.d"' \
 		--setup-hook='printf "Package: android-* adb\nPin: release n='"$release"'-backports\nPin-Priority: 900\n" >"$1/etc/apt/preferences.d/android"' \
 		--include="$rootfs_packages" "$release" "$tree" \
@@ -218,7 +226,7 @@ make_rootfs() {
 		printf "root:x:0:\n" >etc/group
 		rm -rf var/lib/apt/lists/* var/cache/apt/archives/*.deb usr/share/doc usr/share/man usr/share/locale
 	' sh "$tree"
-	as_root mke2fs -q -t ext4 -d "$tree" "$1/rootfs.img" 512M >/dev/null
+	quietly as_root mke2fs -q -t ext4 -d "$tree" "$1/rootfs.img" 512M
 	as_root rm -rf "$tree"
 	as_root chown "$(id -u):$(id -g)" "$1/rootfs.img"
 }
@@ -245,6 +253,7 @@ main() {
 	mkdir -p "$cache"
 	exec 9>"$cache/.lock"
 	flock 9 # a second run waits for the first, then finds everything done
+	rm -rf "$cache"/.debs.*
 
 	install_packages
 	install_go
