@@ -35,7 +35,9 @@ func (d *daemon) service(name string) service {
 		}
 	case "source":
 		if n, err := strconv.ParseUint(args, 10, 63); err == nil {
-			return func(_ context.Context, s *stream) { io.CopyN(s, zeros{}, int64(n)) }
+			return func(_ context.Context, s *stream) {
+				io.CopyBuffer(writerOnly{s}, io.LimitReader(zeros{}, int64(n)), make([]byte, s.maxWrite))
+			}
 		}
 	case "reboot":
 		return func(_ context.Context, s *stream) { d.phone.reboot(args) }
