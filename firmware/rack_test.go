@@ -272,7 +272,7 @@ func TestFilesAndScreen(t *testing.T) {
 	b.start()
 	b.await(1, action.Ready)
 
-	content := strings.Repeat("0123456789abcdef", 4<<16) // 4 MiB
+	content := strings.Repeat("0123456789abcdef", 20<<16) // 20 MiB
 	var sent, got action.Transfer
 	if err := b.Stream(t.Context(), "push", action.PushArgs{SlotArgs: slotArgs(1), Path: "/sdcard/Download/film.mp4"},
 		action.Pipes{In: strings.NewReader(content)}, &sent); err != nil || sent.Bytes != int64(len(content)) {

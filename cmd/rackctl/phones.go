@@ -104,10 +104,10 @@ func touch(s *session, name string, args action.TapArgs) error {
 
 type swipeCommand struct {
 	slotArg
-	X1 int           `arg:"" help:"Start, pixels from the left."`
-	Y1 int           `arg:"" help:"Start, pixels from the top."`
-	X2 int           `arg:"" help:"End, pixels from the left."`
-	Y2 int           `arg:"" help:"End, pixels from the top."`
+	X1 int           `arg:"" name:"x1" help:"Start, pixels from the left."`
+	Y1 int           `arg:"" name:"y1" help:"Start, pixels from the top."`
+	X2 int           `arg:"" name:"x2" help:"End, pixels from the left."`
+	Y2 int           `arg:"" name:"y2" help:"End, pixels from the top."`
 	In time.Duration `help:"How long it takes." default:"300ms"`
 }
 

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -19,7 +18,6 @@ import (
 
 	"phonerack/firmware"
 	"phonerack/firmware/config"
-	"phonerack/hal/board"
 	"phonerack/usb/adb/usblink"
 )
 
@@ -42,14 +40,14 @@ func main() {
 
 func run(args []string, stdout, stderr io.Writer) int {
 	var c commands
-	parser := kong.Must(&c, kong.Name("rackd"), kong.Description("The controller of a rack of phones."), kong.UsageOnError(), kong.Writers(stdout, stderr))
+	parser := kong.Must(&c, kong.Name("rackd"), kong.Description("The controller of a rack of phones."), kong.Writers(stdout, stderr))
 	parsed, err := parser.Parse(args)
 	if err != nil {
 		fmt.Fprintf(stderr, "rackd: %v; see rackd --help\n", err)
 		return exitUsage
 	}
 	parsed.BindTo(stdout, (*io.Writer)(nil))
-	if err := parsed.Run(stderr); err != nil {
+	if err := parsed.Run(); err != nil {
 		return report(stderr, err)
 	}
 	return 0
@@ -57,13 +55,23 @@ func run(args []string, stdout, stderr io.Writer) int {
 
 // report prints an error, one fault a line, and chooses the exit code.
 func report(w io.Writer, err error) int {
-	fmt.Fprintln(w, err)
-	if pathErr, ok := errors.AsType[*fs.PathError](err); ok && pathErr != nil {
-		if _, fault := errors.AsType[board.Fault](err); !fault {
-			return exitUsage
-		}
+	fmt.Fprintln(w, err) // joined faults stand one a line
+	if errors.Is(err, errUnreadable) {
+		return exitUsage
 	}
 	return exitFailed
+}
+
+var errUnreadable = errors.New("the configuration cannot be read")
+
+// load reads the configuration, and tells a file that cannot be read from one with faults.
+func load(name string) (*config.Config, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errUnreadable, err)
+	}
+	f.Close()
+	return config.Load(name)
 }
 
 type checkCommand struct {
@@ -71,7 +79,7 @@ type checkCommand struct {
 }
 
 func (c checkCommand) Run(stdout io.Writer) error {
-	if _, err := config.Load(c.File); err != nil {
+	if _, err := load(c.File); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintln(stdout, "ok")
@@ -90,7 +98,7 @@ type runCommand struct {
 }
 
 func (c runCommand) Run() error {
-	conf, err := config.Load(c.Config)
+	conf, err := load(c.Config)
 	if err != nil {
 		return err
 	}
