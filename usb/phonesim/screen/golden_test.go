@@ -2,11 +2,15 @@ package screen
 
 import (
 	"bytes"
+	"cmp"
 	"flag"
 	"image"
+	"image/color"
 	"image/png"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -135,8 +139,8 @@ func fillBasket(d *driver) {
 	}
 }
 
-// Golden pictures have half the width and height of what was drawn and 16 shades a channel, so that the
-// files stay small. Machines round differently: a few pixels may differ a little.
+// Golden pictures have half the width and height of what was drawn and 256 colours, so that the files stay
+// small. Machines round differently: a few pixels may differ a little.
 const goldenTolerance, goldenPixels = 40, 200
 
 func TestGoldenPictures(t *testing.T) {
@@ -148,7 +152,7 @@ func TestGoldenPictures(t *testing.T) {
 				got := half(d.Render())
 				path := filepath.Join("testdata", "golden", s.name+"_"+lang+".png")
 				if *update {
-					writePNG(t, path, coarse(got))
+					writePNG(t, path, paletted(got))
 					return
 				}
 				want := readPNG(t, path)
@@ -171,11 +175,40 @@ func shrinkTo(img *image.RGBA, size image.Point) *image.RGBA {
 
 func half(img *image.RGBA) *image.RGBA { return shrinkTo(img, img.Rect.Size().Div(2)) }
 
-// coarse rounds each channel to one of 16 shades.
-func coarse(img *image.RGBA) *image.RGBA {
-	out := image.NewRGBA(img.Rect)
-	for i, v := range img.Pix {
-		out.Pix[i] = uint8((int(v)*15 + 127) / 255 * 17)
+// paletted reduces a picture to the 256 colours that stand for it best: the most frequent ones, as far
+// as they differ.
+func paletted(img *image.RGBA) *image.Paletted {
+	count := make(map[color.RGBA]int)
+	for y := range img.Rect.Dy() {
+		for x := range img.Rect.Dx() {
+			count[img.RGBAAt(x, y)]++
+		}
+	}
+	byCount := slices.SortedFunc(maps.Keys(count), func(a, b color.RGBA) int {
+		return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(a.R, b.R), cmp.Compare(a.G, b.G), cmp.Compare(a.B, b.B))
+	})
+	var p color.Palette
+	for _, c := range byCount {
+		near := slices.ContainsFunc(p, func(o color.Color) bool {
+			k := o.(color.RGBA)
+			return abs(int(c.R)-int(k.R))+abs(int(c.G)-int(k.G))+abs(int(c.B)-int(k.B)) < 10
+		})
+		if !near && len(p) < 256 {
+			p = append(p, c)
+		}
+	}
+	out := image.NewPaletted(img.Rect, p)
+	index := make(map[color.RGBA]uint8)
+	for y := range img.Rect.Dy() {
+		for x := range img.Rect.Dx() {
+			c := img.RGBAAt(x, y)
+			k, ok := index[c]
+			if !ok {
+				k = uint8(p.Index(c))
+				index[c] = k
+			}
+			out.SetColorIndex(x, y, k)
+		}
 	}
 	return out
 }

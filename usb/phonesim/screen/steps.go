@@ -58,29 +58,9 @@ func (e *Engine) run(w *window, scope *app.Scope, steps []*app.Step, b *budget) 
 	}
 }
 
+// step does what concerns data or other apps.
 func (e *Engine) step(w *window, scope *app.Scope, s *app.Step, b *budget) {
-	p := w.process
-	if !slices.Contains(p.windows, w) { // an earlier step closed it: its successor goes on
-		if len(p.windows) == 0 {
-			return
-		}
-		w = p.windows[len(p.windows)-1]
-	}
 	switch {
-	case s.Go != "" || s.Open != "" || s.Replace != "":
-		e.openStep(w, scope, s, b)
-	case s.Back:
-		e.back(w)
-	case s.Dismiss:
-		if w.screen.Dialog {
-			e.close(w)
-			e.move(0)
-		}
-	case s.Home:
-		if len(p.windows) > 1 {
-			e.close(p.windows[1])
-			e.move(-1)
-		}
 	case len(s.Assignments) > 0:
 		values := make([]any, len(s.Assignments))
 		for i := range s.Assignments {
@@ -103,6 +83,36 @@ func (e *Engine) step(w *window, scope *app.Scope, s *app.Step, b *budget) {
 		_ = e.launch(app.String(s.Launch.Eval(scope), e.language))
 	case !s.Stop.Empty():
 		e.stop(app.String(s.Stop.Eval(scope), e.language))
+	default:
+		e.windowStep(w, scope, s, b)
+	}
+}
+
+// windowStep does what concerns the app's windows. If an earlier step closed the window, the one below
+// takes its place.
+func (e *Engine) windowStep(w *window, scope *app.Scope, s *app.Step, b *budget) {
+	p := w.process
+	if len(p.windows) == 0 {
+		return
+	}
+	if !slices.Contains(p.windows, w) {
+		w = p.windows[len(p.windows)-1]
+	}
+	switch {
+	case s.Go != "" || s.Open != "" || s.Replace != "":
+		e.openStep(w, scope, s, b)
+	case s.Back:
+		e.back(w)
+	case s.Dismiss:
+		if w.screen.Dialog {
+			e.close(w)
+			e.move(0)
+		}
+	case s.Home:
+		if len(p.windows) > 1 {
+			e.close(p.windows[1])
+			e.move(-1)
+		}
 	case s.Focus != "":
 		e.focusID(w, s.Focus)
 	case s.Hide:

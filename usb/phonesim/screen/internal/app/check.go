@@ -43,9 +43,6 @@ func (c *checker) run() error {
 	if a.Activity == "" || a.Version == "" || a.Label.Empty() {
 		return errors.New("package, activity, version and label are required")
 	}
-	if err := c.template(&a.Label); err != nil {
-		return fmt.Errorf("label: %w", err)
-	}
 	if a.Screens[a.Start] == nil {
 		return fmt.Errorf("start: unknown screen %q", a.Start)
 	}
@@ -64,6 +61,10 @@ func (c *checker) run() error {
 		if err := c.words(w); err != nil {
 			return err
 		}
+	}
+	c.where = ""
+	if err := c.template(&a.Label); err != nil {
+		return fmt.Errorf("label: %w", err)
 	}
 	for k, l := range sorted(a.Lists) {
 		c.where = "list " + k

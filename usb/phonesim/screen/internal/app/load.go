@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"maps"
 	"path"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -146,6 +147,9 @@ func merge[V any](a *App, file, what string, dst *map[string]V, src map[string]V
 		*dst = make(map[string]V)
 	}
 	for k, v := range src {
+		if p := reflect.ValueOf(v); p.Kind() == reflect.Pointer && p.IsNil() {
+			return fmt.Errorf("%s %q is empty", what, k)
+		}
 		at := what + " " + k
 		if first, ok := a.file[at]; ok {
 			return fmt.Errorf("%s %q is declared in %s already", what, k, first)

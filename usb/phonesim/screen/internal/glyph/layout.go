@@ -123,14 +123,16 @@ func invisible(r rune) bool {
 	return r == '\n' || r == '\u200e' || r == '\u200f' || r == '\u2068' || r == '\u2069'
 }
 
+// has reports that both weights have the character.
 func (t *Typesetter) has(r rune) bool {
-	return slices.ContainsFunc(t.faces[0][:], func(f *face) bool {
+	drawable := func(f *face) bool {
 		if f == nil {
 			return false
 		}
 		_, ok := f.NominalGlyph(r)
 		return ok
-	})
+	}
+	return slices.ContainsFunc(t.faces[0][:], drawable) && slices.ContainsFunc(t.faces[1][:], drawable)
 }
 
 // weight is the Fontmap of one weight.
