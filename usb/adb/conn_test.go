@@ -320,6 +320,25 @@ func TestDelayedAck(t *testing.T) {
 	})
 }
 
+// A phone may wait for room for a whole payload: whatever was read goes back.
+func TestDelayedAckGivesSmallChangeBack(t *testing.T) {
+	dialogue(t, adb.Options{}, func(p *adbtest.Peer) {
+		p.Accept(adb.FeatureDelayedAck)
+		id := p.Expect(adb.CommandOpen).Arg0
+		p.SendData(adb.CommandOkay, 7, id, credit(4096))
+		p.SendData(adb.CommandWrite, 7, id, []byte("few bytes"))
+		if ack := p.ExpectArgs(adb.CommandOkay, id, 7); !bytes.Equal(ack.Payload, credit(9)) {
+			t.Errorf("acknowledged %x", ack.Payload)
+		}
+		p.UntilClosed()
+	}, func(t *testing.T, c *adb.Conn) {
+		if _, err := io.ReadFull(mustOpen(t, c, "x:"), make([]byte, 9)); err != nil {
+			t.Error(err)
+		}
+		synctest.Wait()
+	})
+}
+
 // A phone whose whole window is smaller than a payload must not be waited for.
 func TestDelayedAckSmallWindow(t *testing.T) {
 	p := &adbtest.Phone{Features: []string{adb.FeatureDelayedAck}, Window: 1000, Serve: echo}

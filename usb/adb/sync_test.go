@@ -262,6 +262,29 @@ func TestSyncSendStopsAtTheFirstFail(t *testing.T) {
 	})
 }
 
+// A phone that has failed need not take what is being sent.
+func TestSyncSendStopsWhenThePhoneFailsAndStopsReading(t *testing.T) {
+	dialogue(t, adb.Options{IdleTimeout: time.Minute}, func(p *adbtest.Peer) {
+		p.Accept()
+		id := p.ExpectOpen("sync:")
+		p.Send(adb.CommandOkay, 7, id)
+		p.ExpectArgs(adb.CommandWrite, id, 7) // and no OKAY
+		p.SendData(adb.CommandWrite, 7, id, message("FAIL", 4, []byte("oops")))
+		p.UntilClosed()
+	}, func(t *testing.T, c *adb.Conn) {
+		s, err := c.Sync(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		start := time.Now()
+		var said *adb.SyncError
+		err = s.Send(t.Context(), &endless{}, "/x", 0o600, time.Now())
+		if !errors.As(err, &said) || said.Message != "oops" || time.Since(start) > time.Second {
+			t.Errorf("%v after %v", err, time.Since(start))
+		}
+	})
+}
+
 func TestSyncFailTexts(t *testing.T) {
 	for text, want := range map[string]error{
 		"couldn't create file: Permission denied":         fs.ErrPermission,
