@@ -96,8 +96,9 @@ func (p *Phone) endPlugs(err error) {
 // Unplug ends all connections of the phone: ServeStream and ServeRedir return ErrUnplugged.
 func (p *Phone) Unplug() { p.endPlugs(ErrUnplugged) }
 
-// reboot takes the phone away for a while.
-func (p *Phone) reboot(target string) {
+// Reboot takes the phone away and brings it back after Config.RebootDelay, as the commands do that reboot a phone.
+// target is what it boots into, "" for Android.
+func (p *Phone) Reboot(target string) {
 	p.log.Info("rebooting", "target", target)
 	p.mu.Lock()
 	p.upAt = time.Now().Add(p.config.RebootDelay)

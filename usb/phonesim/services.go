@@ -40,7 +40,7 @@ func (d *daemon) service(name string) service {
 			}
 		}
 	case "reboot":
-		return func(_ context.Context, s *stream) { d.phone.reboot(args) }
+		return func(_ context.Context, s *stream) { d.phone.Reboot(args) }
 	case "root":
 		return func(_ context.Context, s *stream) {
 			io.WriteString(s, "adbd cannot run as root in production builds\n")

@@ -22,7 +22,7 @@ const (
 
 // stat answers STAT; a missing file is all zero.
 func (y *syncService) stat(name string) error {
-	info, err := y.system.Stat(name)
+	info, err := y.lstat(name)
 	b := []byte(syncStat)
 	if err != nil {
 		b = append(b, make([]byte, 12)...)
@@ -31,6 +31,14 @@ func (y *syncService) stat(name string) error {
 	}
 	_, err = y.w.Write(b)
 	return err
+}
+
+// lstat looks at a link and not at its target, if the system can.
+func (y *syncService) lstat(name string) (fs.FileInfo, error) {
+	if s, ok := y.system.(LinkSystem); ok {
+		return s.Lstat(name)
+	}
+	return y.system.Stat(name)
 }
 
 // appendStat appends mode, size and time, 32 bits each.
@@ -43,7 +51,11 @@ func appendStat(b []byte, info fs.FileInfo) []byte {
 
 // stat2 answers STA2 and LST2, whose answers have the request's name.
 func (y *syncService) stat2(id, name string) error {
-	info, err := y.system.Stat(name)
+	look := y.system.Stat
+	if id == syncLstat2 {
+		look = y.lstat
+	}
+	info, err := look(name)
 	_, err = y.w.Write(appendStat2([]byte(id), name, info, err))
 	return err
 }

@@ -29,6 +29,11 @@ type System interface {
 	CreateFile(path string, mode fs.FileMode, mtime time.Time) (io.WriteCloser, error)
 }
 
+// LinkSystem is a System that tells a symbolic link from its target. Of other systems Stat is asked for both.
+type LinkSystem interface {
+	Lstat(path string) (fs.FileInfo, error)
+}
+
 // TimedFile is a file under construction that takes its modification time late.
 type TimedFile interface {
 	SetModTime(mtime time.Time)

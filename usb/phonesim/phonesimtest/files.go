@@ -99,11 +99,25 @@ func (s *System) find(op, name string) (*file, error) {
 	return nil, &fs.PathError{Op: op, Path: name, Err: fs.ErrNotExist}
 }
 
-// Stat implements phonesim.System.
+// Stat implements phonesim.System. It follows a symbolic link once.
 func (s *System) Stat(name string) (fs.FileInfo, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f, err := s.find("stat", name)
+	if err == nil && f.mode&fs.ModeSymlink != 0 {
+		f, err = s.find("stat", string(f.data))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// Lstat implements phonesim.LinkSystem.
+func (s *System) Lstat(name string) (fs.FileInfo, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f, err := s.find("lstat", name)
 	if err != nil {
 		return nil, err
 	}
