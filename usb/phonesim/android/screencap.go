@@ -22,7 +22,7 @@ const (
 
 const (
 	pixelRGBA8888 = 1
-	dataspaceSRGB = 142671872 // since Android 10 the header names the colours
+	colorsSRGB    = 1 // since Android 10 the header names the colours
 )
 
 func screencap(c *call) int {
@@ -157,7 +157,7 @@ func (c *call) encodeRaw(w io.Writer, img *image.RGBA) error {
 	size := img.Rect.Size()
 	header := []uint32{uint32(size.X), uint32(size.Y), pixelRGBA8888}
 	if c.release.version > 9 {
-		header = append(header, dataspaceSRGB)
+		header = append(header, colorsSRGB)
 	}
 	if err := binary.Write(w, binary.LittleEndian, header); err != nil {
 		return err

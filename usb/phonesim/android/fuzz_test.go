@@ -1,0 +1,113 @@
+package android
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// slowWords are in command lines that take long, or for ever, by design.
+var slowWords = []string{"zero", "random", "full", "sleep", "logcat", "timeout", "seq", "waitfor"}
+
+// FuzzRun gives the phone any command line: it must answer, and be as well as before.
+func FuzzRun(f *testing.F) {
+	commands, err := os.ReadFile("testdata/commands.txt")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for line := range strings.Lines(string(commands)) {
+		f.Add(uint8(14), strings.TrimSpace(line))
+	}
+	f.Fuzz(func(t *testing.T, version uint8, line string) {
+		for _, w := range slowWords {
+			if strings.Contains(line, w) {
+				t.Skip("takes long by design")
+			}
+		}
+		versions := []int{7, 9, 11, 14, 15}
+		p := newPhone(t, versions[int(version)%len(versions)], func(c *Config) { c.Storage = 4 << 20 })
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		var out, errOut bytes.Buffer
+		status := p.Run(ctx, line, strings.NewReader("line one\nline two\n"), &out, &errOut)
+		if ctx.Err() != nil {
+			t.Fatalf("%q did not end", line)
+		}
+		if status < 0 || status > 255 {
+			t.Fatalf("status %d", status)
+		}
+		if got := p.ok("getprop ro.serialno"); got != "SIM42\n" {
+			t.Fatalf("afterwards: %q", got)
+		}
+	})
+}
+
+// FuzzArguments gives a command any arguments, past the shell.
+func FuzzArguments(f *testing.F) {
+	for _, s := range []string{
+		"settings\x00put\x00global\x00x\x00y", "settings\x00--user", "input\x00swipe\x001\x002\x003", "input\x00-d", "input\x00keyevent\x00--delay",
+		"am\x00start\x00-n", "am\x00start\x00-n\x00/", "wm\x00size\x00x", "wm\x00size\x00-d\x001", "dumpsys\x00-t", "dumpsys\x00battery\x00-f",
+		"screencap\x00-d", "uiautomator\x00dump\x00--windows", "content\x00query\x00--uri", "ps\x00-o", "monkey\x00-p", "cmd\x00battery\x00get\x00x",
+		"svc\x00power", "ime\x00set", "pm\x00list", "logcat\x00-d\x00-t", "df\x00-h", "kill\x00-9", "setprop\x00a\x00b", "service\x00call",
+		"grep\x00-e", "cut\x00-f\x00-", "tail\x00-c\x00+", "printf\x00%", "xargs\x00-n", "stat\x00-c\x00%", "dd\x00bs=0", "date\x00+%", "chmod\x00u\x00x",
+		"tr\x00a-\x00\\", "find\x00-name", "head\x00-1", "seq\x001\x000\x002", "base64\x00-w", "sort\x00-k", "ls\x00--",
+	} {
+		f.Add(s)
+	}
+	p := newPhone(f, 15, func(c *Config) { c.Storage = 4 << 20 })
+	sys := (*system)(p.Device)
+	f.Fuzz(func(t *testing.T, line string) {
+		args := strings.Split(line, "\x00")
+		if _, ok := sys.Which(args[0]); !ok || len(args) > 20 {
+			t.Skip("no command")
+		}
+		for _, w := range slowWords {
+			if strings.Contains(line, w) {
+				t.Skip("takes long by design")
+			}
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		quoted := make([]string, len(args))
+		for i, a := range args {
+			quoted[i] = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+		}
+		var out, errOut bytes.Buffer
+		p.Run(ctx, strings.Join(quoted, " "), strings.NewReader("in\n"), &out, &errOut)
+		if ctx.Err() != nil {
+			t.Fatalf("%q did not end", args)
+		}
+		if strings.Contains(errOut.String(), "Segmentation fault") {
+			t.Fatalf("%q: a panic", args)
+		}
+	})
+}
+
+func TestManyCommandsAtOnce(t *testing.T) {
+	p := newPhone(t, 14, nil)
+	var wg sync.WaitGroup
+	for _, line := range []string{
+		"uiautomator dump; cat /sdcard/window_dump.xml", "screencap | gzip -1 | wc -c", "dumpsys window displays; am start -n com.phonerack.shop/.MainActivity",
+		"input text abc; input tap 1 2; input keyevent 26 26", "settings put global k v; settings list global", "dumpsys battery set level 3; dumpsys battery reset",
+		"echo x > /sdcard/f; cat /sdcard/f; rm -f /sdcard/f", "logcat -d; pm list packages; ps -A", "cat /proc/uptime; head -c 10 /dev/urandom | wc -c",
+	} {
+		wg.Go(func() {
+			for range 10 {
+				var out, errOut bytes.Buffer
+				p.Run(t.Context(), line, nil, &out, &errOut)
+			}
+		})
+	}
+	wg.Go(func() {
+		for range 50 {
+			p.ChangeFaults(func(f *Faults) { f.StorageFull = !f.StorageFull; f.DropText = 0.5 - f.DropText })
+			p.SetBattery(p.Battery())
+			p.Restart()
+		}
+	})
+	wg.Wait()
+}
