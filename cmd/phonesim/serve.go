@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"phonerack/usb/phonesim"
+)
+
+// serve plugs the phone in until it is unplugged or ctx ends.
+func (o *options) serve(ctx context.Context, stdout, stderr io.Writer) error {
+	p, err := o.phone(stderr)
+	if err != nil {
+		return err
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	if o.Listen != "" {
+		l, err := listen(o.Listen)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(stdout, "listening on %s\n", l.Addr())
+		g.Go(func() error { return serveListener(ctx, p, l) })
+	}
+	if o.Redir != "" {
+		g.Go(func() error {
+			var d net.Dialer
+			nc, err := d.DialContext(ctx, "unix", o.Redir)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(stdout, "plugged in at %s\n", o.Redir)
+			if err := p.ServeRedir(ctx, nc); err != nil {
+				return err
+			}
+			return errGone
+		})
+	}
+	if err := g.Wait(); !ordinary(err) {
+		return err
+	}
+	return nil
+}
+
+// errGone ends the program when the machine that the phone was plugged into has gone.
+var errGone = errors.New("the other side closed the connection")
+
+// ordinary tells whether err is an end that was meant.
+func ordinary(err error) bool {
+	for _, end := range []error{nil, errGone, context.Canceled, phonesim.ErrUnplugged} {
+		if errors.Is(err, end) {
+			return true
+		}
+	}
+	return false
+}
+
+// listen listens at an address, which is a path if it has a slash.
+func listen(address string) (net.Listener, error) {
+	if strings.Contains(address, "/") {
+		return net.Listen("unix", address)
+	}
+	return net.Listen("tcp", address)
+}
+
+// serveListener serves ADB to whoever connects. What becomes of one host is no matter of the others, and is logged by the phone.
+func serveListener(ctx context.Context, p *phonesim.Phone, l net.Listener) error {
+	g, ctx := errgroup.WithContext(ctx)
+	defer context.AfterFunc(ctx, func() { l.Close() })()
+	for {
+		nc, err := l.Accept()
+		if err != nil {
+			g.Wait()
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			return err
+		}
+		g.Go(func() error {
+			p.ServeStream(ctx, nc)
+			return nil
+		})
+	}
+}
