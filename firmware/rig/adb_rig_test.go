@@ -11,9 +11,10 @@ import (
 	"phonerack/usb/phonesim"
 )
 
-// TestRealAdbSpeaksToRealAdbd has no code of ours between adb and adbd but the phone's USB side and the emulated bus.
-func TestRealAdbSpeaksToRealAdbd(t *testing.T) {
-	adbds, err := kit(t).StartAdbd(within(t, limit), 2)
+// startAdbd starts n real adbd, which are ended at the end of the test.
+func startAdbd(t *testing.T, n int) []*rig.Adbd {
+	t.Helper()
+	adbds, err := kit(t).StartAdbd(within(t, limit), n)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,6 +28,12 @@ func TestRealAdbSpeaksToRealAdbd(t *testing.T) {
 			}
 		})
 	}
+	return adbds
+}
+
+// TestRealAdbSpeaksToRealAdbd has no code of ours between adb and adbd but the phone's USB side and the emulated bus.
+func TestRealAdbSpeaksToRealAdbd(t *testing.T) {
+	adbds := startAdbd(t, 2)
 	b := boot(t, rig.BoardConfig{Hubs: []rig.Hub{{Path: "1-1", Ports: 4}}, Ports: []string{"1-1.1", "1-2"}, RootFS: true})
 	for i, at := range []struct {
 		port string

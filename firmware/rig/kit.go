@@ -70,23 +70,28 @@ func Prepare(ctx context.Context, cacheDir string) (*Kit, error) {
 	return k, nil
 }
 
-// CacheDir is the folder that setup.sh fills: rig in PHONERACK_CACHE, else in .cache at the root of the repository, which
-// is looked for from the working folder upwards.
+// CacheDir is the folder that setup.sh fills: rig in PHONERACK_CACHE, else in .cache at the root of the repository.
 func CacheDir() (string, error) {
 	if dir := os.Getenv("PHONERACK_CACHE"); dir != "" {
 		return filepath.Join(dir, "rig"), nil
 	}
+	root, err := repository()
+	return filepath.Join(root, ".cache", "rig"), err
+}
+
+// repository finds the root of the repository from the working folder upwards.
+func repository() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return "", err
 	}
 	for {
 		if mod, err := os.ReadFile(filepath.Join(dir, "go.mod")); err == nil && strings.HasPrefix(string(mod), module+"\n") {
-			return filepath.Join(dir, ".cache", "rig"), nil
+			return dir, nil
 		}
 		parent := filepath.Dir(dir)
 		if parent == dir {
-			return "", errors.New("not inside the phonerack repository: cannot find the cache of the emulated board")
+			return "", errors.New("the working folder is not inside the phonerack repository")
 		}
 		dir = parent
 	}
