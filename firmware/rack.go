@@ -25,9 +25,10 @@ import (
 
 // How long a stop may take: tasks, then everything else, then the database; five seconds in all.
 const (
-	stopTasks = 2 * time.Second
+	stopTasks = 1500 * time.Millisecond
+	stopPart  = 1500 * time.Millisecond // of one part in the tree
 	stopTree  = 2 * time.Second
-	stopStore = time.Second
+	stopStore = 1400 * time.Millisecond
 
 	sweepInterval = time.Second
 	copyInterval  = 6 * time.Hour
@@ -110,20 +111,20 @@ func (r *Rack) prepare(o Options) error {
 		return fmt.Errorf("open the ADB key: %w", err)
 	}
 	r.leases = lease.NewTable(lease.Options{Now: lease.BootTime, MaxHold: time.Duration(r.config.Control.MaxHold)})
-	r.furnish(o, []*adb.Key{key})
+	r.furnish(o, adb.Options{Keys: []*adb.Key{key}, Comment: "rackd@" + r.config.Rack.ID})
 	r.socket, err = control.Listen(r.config.Control.Socket, r.config.Control.Group)
 	return err
 }
 
 // furnish makes the slots and the tree that supervises them.
-func (r *Rack) furnish(o Options, keys []*adb.Key) {
+func (r *Rack) furnish(o Options, hello adb.Options) {
 	r.tree = suture.New("rack", r.spec())
 	r.bus = &busWatch{watch: o.Watch, sources: map[string]*usbSource{}, board: r.config.Rack.Board, strays: map[string]action.PhoneState{}, log: r.log}
 	if r.config.Board != nil {
 		for _, b := range r.config.Board.Slots {
 			source := newUSBSource(b.Path, o.Dialer)
 			r.bus.sources[b.Path] = source
-			r.slots[b.Number] = newSlot(b.Number, b.Label, source, keys, r.log)
+			r.slots[b.Number] = newSlot(b.Number, b.Label, source, hello, r.log)
 		}
 		if r.bus.watch == nil {
 			r.bus.watch = func(ctx context.Context) <-chan bus.Event {
@@ -133,7 +134,7 @@ func (r *Rack) furnish(o Options, keys []*adb.Key) {
 		r.tree.Add(r.bus)
 	}
 	for _, s := range r.config.Streams {
-		r.slots[s.Slot] = newSlot(s.Slot, "", streamSource{s}, keys, r.log)
+		r.slots[s.Slot] = newSlot(s.Slot, "", streamSource{s}, hello, r.log)
 	}
 	for _, s := range r.slots {
 		tree := suture.New(fmt.Sprintf("slot %d", s.number), r.spec())
@@ -146,7 +147,7 @@ func (r *Rack) furnish(o Options, keys []*adb.Key) {
 }
 
 func (r *Rack) spec() suture.Spec {
-	return suture.Spec{Timeout: stopTree, EventHook: func(e suture.Event) {
+	return suture.Spec{Timeout: stopPart, EventHook: func(e suture.Event) {
 		switch e.Type() {
 		case suture.EventTypeServicePanic:
 			r.log.Error("a part panicked and is started again", "event", e.Map())
@@ -180,7 +181,7 @@ func (r *Rack) Run(ctx context.Context) error {
 	r.log.Info("rack stops")
 	r.stopTasks()
 	stopTreeNow()
-	if ended != nil && !within(stopTree+time.Second/2, func() { <-ended }) {
+	if ended != nil && !within(stopTree, func() { <-ended }) {
 		r.log.Error("not everything stopped in time; the rest is abandoned")
 	}
 	var closeErr error

@@ -55,10 +55,7 @@ func (s *slot) connect(ctx context.Context, serial string) (*live, error) {
 	s.become(action.Connecting, "shaking hands")
 	s.named(serial)
 	// Connect has a bound of its own for a silent phone; a person may take as long as the phone is plugged in.
-	conn, err := adb.Connect(ctx, link, adb.Options{
-		Keys: s.keys, Logger: s.log,
-		OnPrompt: func() { s.become(action.Unauthorized, "accept the debugging prompt on the phone") },
-	})
+	conn, err := adb.Connect(ctx, link, s.hello)
 	if err != nil {
 		return nil, err
 	}

@@ -27,7 +27,7 @@ type slot struct {
 	number int
 	label  string
 	source source
-	keys   []*adb.Key
+	hello  adb.Options // what each phone is greeted with
 	log    *slog.Logger
 
 	mu    sync.Mutex
@@ -43,8 +43,10 @@ type live struct {
 	hand   *hand // the eyes of people; a task has its own
 }
 
-func newSlot(number int, label string, src source, keys []*adb.Key, log *slog.Logger) *slot {
-	s := &slot{number: number, label: label, source: src, keys: keys, log: log.With("slot", number)}
+func newSlot(number int, label string, src source, hello adb.Options, log *slog.Logger) *slot {
+	s := &slot{number: number, label: label, source: src, hello: hello, log: log.With("slot", number)}
+	s.hello.Logger = s.log
+	s.hello.OnPrompt = func() { s.become(action.Unauthorized, "accept the debugging prompt on the phone") }
 	s.state = action.PhoneState{Slot: number, Label: label, Port: src.port(), State: action.Empty, Since: time.Now()}
 	return s
 }

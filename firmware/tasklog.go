@@ -19,7 +19,8 @@ const (
 	tasksFolder = "tasks"
 	tasksBucket = "tasks"
 
-	keptTasks = 500 // the oldest beyond these are forgotten with their trajectories
+	keptTasks        = 500 // the oldest beyond these are forgotten
+	keptTrajectories = 100 // of the newest tasks; one takes up to 25 MB
 )
 
 // taskLog is what a rack remembers of its tasks: the newest ones, by id, which is also their order in time.
@@ -94,16 +95,13 @@ func (l *taskLog) endOpen(now time.Time) error {
 
 // prune forgets the oldest tasks. It only costs room if it fails.
 func (l *taskLog) prune() {
-	var old []string
+	var ids []string // the newest first
 	err := l.bucket.Update(func(b *bolt.Bucket) error {
 		c := b.Cursor()
-		kept := 0
 		for k, _ := c.Last(); k != nil; k, _ = c.Prev() {
-			if kept++; kept > keptTasks {
-				old = append(old, string(k))
-			}
+			ids = append(ids, string(k))
 		}
-		for _, id := range old {
+		for _, id := range ids[min(keptTasks, len(ids)):] {
 			if err := b.Delete([]byte(id)); err != nil {
 				return err
 			}
@@ -114,7 +112,7 @@ func (l *taskLog) prune() {
 		l.log.Warn("old tasks could not be forgotten", "err", err)
 		return
 	}
-	for _, id := range old {
+	for _, id := range ids[min(keptTrajectories, len(ids)):] {
 		if err := os.RemoveAll(filepath.Join(l.folder, filepath.Base(id))); err != nil {
 			l.log.Warn("an old trajectory could not be removed", "task", id, "err", err)
 		}

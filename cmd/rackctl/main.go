@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 
 	"github.com/alecthomas/kong"
 
@@ -94,7 +95,11 @@ func (s *session) exit(err error) int {
 		if s.json {
 			s.print(map[string]any{"error": refusal})
 		} else {
-			fmt.Fprintln(s.stderr, refusal.Sentence(s.lang))
+			sentence := refusal.Sentence(s.lang)
+			fmt.Fprintln(s.stderr, sentence)
+			if detail, ok := refusal.Args["detail"].(string); ok && !strings.Contains(sentence, detail) {
+				fmt.Fprintf(s.stderr, "(%s)\n", plain(detail))
+			}
 		}
 		return exitRefused
 	}

@@ -35,7 +35,9 @@ type bench struct {
 	stop   func()
 }
 
-func start(t *testing.T) *bench {
+func start(t *testing.T) *bench { return startWith(t, func(*Server) {}) }
+
+func startWith(t *testing.T, change func(*Server)) *bench {
 	t.Helper()
 	b := &bench{rack: actiontest.New(), Client: &Client{Socket: filepath.Join(t.TempDir(), "run", "rackd.sock")}}
 	began := time.Now()
@@ -47,7 +49,9 @@ func start(t *testing.T) *bench {
 	log := slog.New(slog.DiscardHandler)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- NewServer(action.New(b.rack, b.leases, log), log).Serve(ctx, l) }()
+	server := NewServer(action.New(b.rack, b.leases, log), log)
+	change(server)
+	go func() { done <- server.Serve(ctx, l) }()
 	stopped := false
 	b.stop = func() {
 		if stopped {
@@ -351,6 +355,15 @@ func TestTooManyCallsAtOnceAreRefused(t *testing.T) {
 		if err := <-results; err != nil {
 			t.Errorf("call: %v", err)
 		}
+	}
+}
+
+func TestCallMayTakeLongerThanItsRequest(t *testing.T) {
+	b := startWith(t, func(s *Server) { s.readTimeout = 50 * time.Millisecond })
+	b.rack.Block = make(chan struct{})
+	time.AfterFunc(200*time.Millisecond, func() { close(b.rack.Block) })
+	if err := b.Call(t.Context(), "tap", map[string]any{"slot": 1, "x": 1, "y": 1}, nil); err != nil {
+		t.Error(err)
 	}
 }
 

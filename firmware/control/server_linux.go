@@ -20,22 +20,23 @@ const (
 	readTimeout   = 15 * time.Second // of a request with its arguments
 	writeTimeout  = 30 * time.Second // of an answer that is no stream
 	idleTimeout   = 30 * time.Second
-	stopTimeout   = 2 * time.Second
+	stopTimeout   = time.Second
 	maxHeader     = 16 << 10 // bytes
 	maxCalls      = 64       // at once
 )
 
 // Server runs a registry's actions for whoever connects.
 type Server struct {
-	registry *action.Registry
-	log      *slog.Logger
-	slots    chan struct{} // one for each call that runs
-	streams  sync.WaitGroup
+	registry    *action.Registry
+	log         *slog.Logger
+	readTimeout time.Duration
+	slots       chan struct{} // one for each call that runs
+	streams     sync.WaitGroup
 }
 
 // NewServer returns a server of the registry.
 func NewServer(registry *action.Registry, log *slog.Logger) *Server {
-	return &Server{registry: registry, log: log, slots: make(chan struct{}, maxCalls)}
+	return &Server{registry: registry, log: log, readTimeout: readTimeout, slots: make(chan struct{}, maxCalls)}
 }
 
 type actorKey struct{}
@@ -46,7 +47,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	mux.HandleFunc("GET "+actionsPath, s.list)
 	mux.HandleFunc("POST "+actionsPath+"/{name}", s.action)
 	server := &http.Server{
-		Handler: mux, ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
+		Handler: mux, ReadHeaderTimeout: headerTimeout, ReadTimeout: s.readTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		BaseContext: func(net.Listener) context.Context { return ctx },
 		ConnContext: s.identify,
 		ErrorLog:    slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
@@ -120,6 +121,10 @@ func (s *Server) action(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		s.refuse(w, err)
 		return
+	}
+	// The bound is the request's. Left in place it would end the context of a call that takes longer.
+	if err := http.NewResponseController(w).SetReadDeadline(time.Time{}); err != nil {
+		s.log.Debug("no read deadline", "err", err)
 	}
 	switch wanted := r.Header.Get("Upgrade") == upgradeName; {
 	case definition.Streams == action.NoStream:

@@ -17,8 +17,8 @@ import (
 
 const (
 	pingInterval = 5 * time.Second
-	lastWords    = 2 * time.Second // for the answer of a call that was cancelled
-	lingering    = time.Second     // for the client to read the answer while it still sends
+	lastWords    = time.Second // for the answer of a call that was cancelled
+	lingering    = time.Second // for the client to read the answer while it still sends
 )
 
 var errClientGone = errors.New("the client is gone")
@@ -45,9 +45,8 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, actor action.Act
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
-		if err := readIn(buffered.Reader, feed); err != nil {
-			cancel(errClientGone)
-		}
+		readIn(buffered.Reader, feed)
+		cancel(errClientGone)
 	}()
 	pinged := make(chan struct{})
 	go func() {
@@ -77,26 +76,25 @@ func (s *Server) finish(conn net.Conn, packets *packetWriter, a answer) {
 	}
 }
 
-// readIn feeds the action until the client has sent everything, and then waits for the client to go. What an action
-// does not read is thrown away once the action has ended.
-func readIn(r *bufio.Reader, feed *io.PipeWriter) error {
+// readIn feeds the action until the client is gone or breaks the protocol. What an action does not read is thrown away
+// once the action has ended.
+func readIn(r *bufio.Reader, feed *io.PipeWriter) {
+	defer feed.CloseWithError(io.ErrUnexpectedEOF) // without effect after InEnd
 	buf := make([]byte, maxPacket)
 	for {
 		k, data, err := readPacket(r, buf)
 		if err != nil {
-			feed.CloseWithError(io.ErrUnexpectedEOF)
-			return err
+			return
 		}
 		switch k {
 		case kindIn:
 			if _, err := feed.Write(data); err != nil && !errors.Is(err, io.ErrClosedPipe) {
-				return err
+				return
 			}
 		case kindInEnd:
 			feed.Close()
 		default:
-			feed.CloseWithError(io.ErrUnexpectedEOF)
-			return fmt.Errorf("unexpected packet of kind %d", k)
+			return
 		}
 	}
 }

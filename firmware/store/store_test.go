@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -198,7 +200,7 @@ func TestRandomDamageNeverEndsTheProcess(t *testing.T) {
 		case 3: // page headers: numbers that lead elsewhere
 			start := 4096 * random.IntN(len(damaged)/4096)
 			for i := range 64 {
-				damaged[start+i] ^= byte(random.Uint32()) & byte(random.Uint32()) & byte(random.Uint32())
+				damaged[start+i] ^= byte(1<<random.IntN(8)) * byte(random.IntN(2))
 			}
 		}
 		o := options(t.TempDir())
@@ -436,6 +438,49 @@ func TestFullDisk(t *testing.T) {
 	child.Env = append(os.Environ(), marker+"="+t.TempDir())
 	if out, err := child.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
+	}
+}
+
+// TestKillLosesNothingAcknowledged runs itself in a child that writes until it is killed in the middle.
+func TestKillLosesNothingAcknowledged(t *testing.T) {
+	const marker = "STORE_KILL_CHILD"
+	if dir := os.Getenv(marker); dir != "" {
+		s := open(t, options(dir))
+		b, err := s.Bucket("tasks")
+		for n := 0; err == nil; n++ {
+			err = b.Update(func(b *bolt.Bucket) error { return b.Put(fmt.Appendf(nil, "%d", n), make([]byte, 3000)) })
+			fmt.Fprintln(os.Stdout, n)
+		}
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for round := range 3 {
+		child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestKillLosesNothingAcknowledged$", "-test.timeout=30s")
+		child.Env = append(os.Environ(), marker+"="+dir)
+		out, err := child.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := child.Start(); err != nil {
+			t.Fatal(err)
+		}
+		acknowledged := ""
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			acknowledged = lines.Text()
+			if n, _ := strconv.Atoi(acknowledged); n == 20+7*round {
+				child.Process.Kill()
+			}
+		}
+		child.Wait()
+		s := open(t, options(dir))
+		if r := s.Recovery(); r.Outcome != Opened || r.Reason != "" {
+			t.Errorf("recovery %+v", r)
+		}
+		if got := value(t, s, "tasks", acknowledged); len(got) != 3000 {
+			t.Errorf("write %s was acknowledged and is gone", acknowledged)
+		}
+		s.db.Close()
+		s.lock.Close()
 	}
 }
 
