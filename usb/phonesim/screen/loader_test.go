@@ -2,6 +2,7 @@ package screen
 
 import (
 	"errors"
+	"os"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -175,4 +176,25 @@ func FuzzApp(f *testing.F) {
 		e.Render()
 		e.Journal()
 	})
+}
+
+// TestGuideExample runs the app that APPS.md shows to authors.
+func TestGuideExample(t *testing.T) {
+	guide, err := os.ReadFile("APPS.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(guide), "    package: com.example.notes")
+	example, _, _ := strings.Cut("    package: com.example.notes"+rest, "\n`app.yaml` alone")
+	yaml := strings.ReplaceAll("\n"+example, "\n    ", "\n")
+	d := drive(t, Config{Apps: fstest.MapFS{"com.example.notes/app.yaml": &fstest.MapFile{Data: []byte(yaml)}}})
+	d.tap("Notes")
+	d.find("Hello Ana")
+	d.tap("Milk")
+	d.tap("draft")
+	d.typeText("Bread")
+	d.Key(KeyBack)
+	d.tap("Add")
+	d.find("Bread")
+	d.wantJournal("note: Bread")
 }

@@ -125,7 +125,7 @@ func readFile(fsys fs.FS, name string, out *App) error {
 	if path.Base(name) == "app.yaml" {
 		out.Package, out.Activity, out.Version, out.Label = in.Package, in.Activity, in.Version, in.Label
 		out.Icon, out.Hidden, out.Start = in.Icon, in.Hidden, in.Start
-	} else if in.Package != "" || in.Start != "" || in.Activity != "" || in.Icon != "" || in.Version != "" || !in.Label.Empty() {
+	} else if in.Package != "" || in.Start != "" || in.Activity != "" || in.Icon != "" || in.Version != "" || in.Hidden || !in.Label.Empty() {
 		return errors.New("package, activity, version, label, icon, hidden and start belong into app.yaml")
 	}
 	return errors.Join(
