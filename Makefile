@@ -38,11 +38,11 @@ build: setup ## build the programs for this machine and rackd for the board into
 
 .PHONY: demo
 demo: setup ## the main job: four phones on the emulated board, two tasks at once
-	go run ./firmware/rig/demo
+	go run ./cmd/demo
 
 .PHONY: demo-native
 demo-native: setup ## the same without the emulated board, over byte streams
-	go run ./firmware/rig/demo -native
+	go run ./cmd/demo --native
 
 .PHONY: test
 test: setup lint build-portable test-unit test-board ## all tests, the emulated board's too

@@ -1,0 +1,166 @@
+package rackrig
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"phonerack/firmware/rig"
+)
+
+// Where things are on the board.
+const (
+	guestConfig  = "/etc/phonerack/rackd.toml"
+	guestState   = "/var/lib/rackd"
+	guestRuntime = "/run/rackd"
+	guestScratch = "/tmp"
+)
+
+// BoardSpec says what the emulated board of a rack has.
+type BoardSpec struct {
+	Hubs    []rig.Hub
+	Slots   map[int]string // slot number -> port path
+	RootFS  bool           // with the real adb client
+	Files   map[string]string
+	Memory  int    // MiB; 0 for the rig's default
+	Planner string // rules on the board; "" for those that rackd ships with
+	Level   string // of rackd's log; "" for info
+}
+
+// Board is a rack on the emulated board.
+type Board struct {
+	*rig.Board
+	rackd   *rig.Service
+	Plugged map[string]*rig.Plugged // by port
+}
+
+// BootBoard boots a board and starts rackd on it: on a read-only root, without HOME, able to write
+// only below its state and runtime folders (and /tmp, for rackctl). It returns when rackd says that
+// it runs. ctx limits the start.
+func BootBoard(ctx context.Context, kit *rig.Kit, spec BoardSpec) (*Board, error) {
+	cache, err := rig.CacheDir()
+	if err != nil {
+		return nil, err
+	}
+	programs, err := BuildForBoard(ctx, filepath.Join(cache, "programs"))
+	if err != nil {
+		return nil, err
+	}
+	config := rig.BoardConfig{
+		Hubs: spec.Hubs, ReadOnlyRoot: true, Writable: []string{guestState, guestRuntime, guestScratch}, RootFS: spec.RootFS, Memory: spec.Memory,
+		Files: map[string]string{"/bin/rackd": programs.Rackd, "/bin/rackctl": programs.Rackctl},
+		Contents: map[string]string{
+			guestConfig:                 rackdConfig(spec),
+			"/etc/phonerack/board.toml": boardFile(spec.Slots),
+			"/etc/phonerack/rules.yaml": spec.Planner,
+		},
+	}
+	if spec.Planner == "" {
+		delete(config.Contents, "/etc/phonerack/rules.yaml")
+	}
+	for guest, host := range spec.Files {
+		config.Files[guest] = host
+	}
+	for _, port := range spec.Slots {
+		config.Ports = append(config.Ports, port)
+	}
+	raw, err := kit.Boot(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	b := &Board{Board: raw, Plugged: map[string]*rig.Plugged{}}
+	if err := b.StartRackd(ctx); err != nil {
+		return b, err
+	}
+	return b, nil
+}
+
+func rackdConfig(spec BoardSpec) string {
+	level, rules := spec.Level, ""
+	if level == "" {
+		level = "info"
+	}
+	if spec.Planner != "" {
+		rules = "rules = \"rules.yaml\"\n"
+	}
+	return fmt.Sprintf("[rack]\nid = \"rig\"\nboard = \"board.toml\"\nstate = %q\nruntime = %q\n\n[planner]\ntransport = \"script\"\n%s\n[log]\nlevel = %q\n",
+		guestState, guestRuntime, rules, level)
+}
+
+// StartRackd starts rackd, at boot or after it was stopped, and waits until it answers.
+func (b *Board) StartRackd(ctx context.Context) error {
+	var err error
+	if b.rackd, err = b.Start(ctx, "rackd", "rackd", "run", "--config", guestConfig); err != nil {
+		return err
+	}
+	for {
+		if exit, err := b.Ctl(ctx, io.Discard, "actions", "--json"); err != nil {
+			return err
+		} else if exit == 0 {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("rackd does not answer: %w", ctx.Err())
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+// Rackd is the running rackd.
+func (b *Board) Rackd() *rig.Service { return b.rackd }
+
+// PlugPhone puts a simulated phone into its port and waits until the board's kernel sees it.
+func (b *Board) PlugPhone(ctx context.Context, p *Phone) error {
+	return b.PlugDevice(ctx, p.Port, p.Serial, p.USB)
+}
+
+// PlugDevice puts any device into a port and waits until the board's kernel sees its serial there.
+func (b *Board) PlugDevice(ctx context.Context, port, serial string, device rig.Redirector) error {
+	plugged, err := b.Plug(ctx, port, device)
+	if err != nil {
+		return err
+	}
+	b.Plugged[port] = plugged
+	_, err = b.WaitPlugged(ctx, port, serial)
+	return err
+}
+
+// Ctl implements Rack.
+func (b *Board) Ctl(ctx context.Context, stdout io.Writer, args ...string) (int, error) {
+	return b.CtlInput(ctx, nil, stdout, args...)
+}
+
+// CtlInput is Ctl with an input.
+func (b *Board) CtlInput(ctx context.Context, stdin []byte, stdout io.Writer, args ...string) (int, error) {
+	return b.Stream(ctx, "rackctl "+Quote(args...), stdin, stdout)
+}
+
+// Fetch implements Rack.
+func (b *Board) Fetch(ctx context.Context, from, dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	return b.Pull(ctx, from, dir)
+}
+
+// Scratch implements Rack.
+func (b *Board) Scratch() string { return guestScratch }
+
+// Log implements Rack.
+func (b *Board) Log() string { return b.Console() }
+
+// Quote writes words so that a POSIX shell takes them as they are.
+func Quote(words ...string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+	}
+	return strings.Join(quoted, " ")
+}
+
+var _ Rack = (*Board)(nil)

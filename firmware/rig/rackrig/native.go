@@ -1,0 +1,165 @@
+package rackrig
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Native is a rack on this machine: rackd as a process, phones over unix sockets.
+type Native struct {
+	dir      string
+	programs Programs
+	rackd    *exec.Cmd
+	ended    chan struct{} // closed when rackd has ended
+	log      lockedBuffer
+
+	cancel context.CancelFunc
+	phones sync.WaitGroup
+}
+
+// StartNative starts rackd with phones in a folder that the caller removes. It returns when rackd answers.
+func StartNative(ctx context.Context, dir string, phones []*Phone) (*Native, error) {
+	programs, err := BuildNative(ctx, filepath.Join(dir, "bin"))
+	if err != nil {
+		return nil, err
+	}
+	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	n := &Native{dir: dir, programs: programs, cancel: cancel, ended: make(chan struct{})}
+	var config strings.Builder
+	fmt.Fprintf(&config, "[rack]\nid = \"native\"\nstate = \"state\"\nruntime = \"run\"\n\n[usb]\nenabled = false\n")
+	for _, p := range phones {
+		socket := filepath.Join(dir, fmt.Sprintf("p%d.sock", p.Slot))
+		if err := n.serve(life, p, socket); err != nil {
+			return nil, errors.Join(err, n.Close())
+		}
+		fmt.Fprintf(&config, "\n[[stream]]\nslot = %d\naddress = %q\n", p.Slot, "unix:"+socket)
+	}
+	if err := n.start(ctx, config.String()); err != nil {
+		return nil, errors.Join(err, n.Close())
+	}
+	return n, nil
+}
+
+// serve plays a phone on a unix socket, one connection at a time, until life ends.
+func (n *Native) serve(life context.Context, p *Phone, socket string) error {
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		return err
+	}
+	context.AfterFunc(life, func() { l.Close() })
+	n.phones.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			// What ends a connection is in the phone's own log; the next one starts afresh.
+			_ = p.USB.ServeStream(life, c)
+		}
+	})
+	return nil
+}
+
+func (n *Native) start(ctx context.Context, config string) error {
+	file := filepath.Join(n.dir, "rackd.toml")
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		return err
+	}
+	n.rackd = exec.Command(n.programs.Rackd, "run", "--config", file)
+	n.rackd.Stderr = &n.log
+	n.rackd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := n.rackd.Start(); err != nil {
+		n.rackd = nil
+		return err
+	}
+	go func() {
+		defer close(n.ended)
+		_ = n.rackd.Wait() // how it ended is for Close to say
+	}()
+	for {
+		if exit, err := n.Ctl(ctx, io.Discard, "actions", "--json"); err == nil && exit == 0 {
+			return nil
+		}
+		select {
+		case <-n.ended:
+			return fmt.Errorf("rackd ended at once:\n%s", n.log.String())
+		case <-ctx.Done():
+			return fmt.Errorf("rackd does not answer: %w\n%s", ctx.Err(), n.log.String())
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// Ctl implements Rack.
+func (n *Native) Ctl(ctx context.Context, stdout io.Writer, args ...string) (int, error) {
+	c := exec.CommandContext(ctx, n.programs.Rackctl, append([]string{"--socket", filepath.Join(n.dir, "run", "rackd.sock")}, args...)...)
+	c.Stdout = stdout
+	var stderr bytes.Buffer
+	c.Stderr = &stderr
+	err := c.Run()
+	fmt.Fprint(&n.log, stderr.String())
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		return exit.ExitCode(), ctx.Err()
+	}
+	return 0, err
+}
+
+// Fetch implements Rack.
+func (n *Native) Fetch(_ context.Context, from, dir string) error {
+	return os.CopyFS(dir, os.DirFS(from))
+}
+
+// Scratch implements Rack.
+func (n *Native) Scratch() string { return n.dir }
+
+// Log implements Rack.
+func (n *Native) Log() string { return n.log.String() }
+
+// Close implements Rack: rackd is asked to stop, and killed if it has not after ten seconds.
+func (n *Native) Close() error {
+	var err error
+	if n.rackd != nil {
+		_ = n.rackd.Process.Signal(syscall.SIGTERM) // it may have ended by itself
+		select {
+		case <-n.ended:
+		case <-time.After(10 * time.Second):
+			err = errors.New("rackd did not stop within 10 s and was killed")
+			_ = syscall.Kill(-n.rackd.Process.Pid, syscall.SIGKILL)
+			<-n.ended
+		}
+	}
+	n.cancel()
+	n.phones.Wait()
+	return err
+}
+
+// lockedBuffer is a buffer that a process writes while a test reads.
+type lockedBuffer struct {
+	mu sync.Mutex // guards b
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+var _ Rack = (*Native)(nil)
