@@ -21,6 +21,9 @@ var ErrEnded = errors.New("the board has ended")
 // shells is how many commands can run in the guest at the same time.
 const shells = 3
 
+// bootLimit is how long a board may take to answer, whatever the caller's context says: 60 times what an idle machine needs.
+const bootLimit = 3 * time.Minute
+
 // connectEvery is the pause between attempts to reach a socket of QEMU that is not there yet.
 const connectEvery = 20 * time.Millisecond
 
@@ -46,8 +49,8 @@ type Board struct {
 	closed  bool
 }
 
-// Boot starts a board and returns once its shell answers, some seconds later. ctx limits the start only; the board runs
-// until Close, or until the guest powers off.
+// Boot starts a board and returns once its shell answers, some seconds later, or an error after three minutes at most. ctx
+// limits the start only; the board runs until Close, or until the guest powers off.
 func (k *Kit) Boot(ctx context.Context, config BoardConfig) (*Board, error) {
 	wiring, err := config.topology()
 	if err == nil {
@@ -91,7 +94,9 @@ func (k *Kit) Boot(ctx context.Context, config BoardConfig) (*Board, error) {
 		<-b.qemu.done
 		b.console.end()
 	}()
-	if err := b.connect(ctx); err != nil {
+	starting, cancel := context.WithTimeout(ctx, bootLimit)
+	defer cancel()
+	if err := b.connect(starting); err != nil {
 		err = fmt.Errorf("board does not come up: %w", err)
 		if text := b.stderr.String(); text != "" {
 			err = fmt.Errorf("%w\nqemu: %s", err, text)

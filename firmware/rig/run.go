@@ -39,6 +39,9 @@ func (b *Board) Stream(ctx context.Context, command string, stdin []byte, stdout
 	if stdout == nil {
 		stdout = io.Discard
 	}
+	if ctx.Err() != nil {
+		return 0, fmt.Errorf("run %s: %w", brief(command), context.Cause(ctx))
+	}
 	var shell *channel
 	select {
 	case shell = <-b.idle:
