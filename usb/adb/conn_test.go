@@ -244,8 +244,13 @@ func TestPhoneThatSendsWithoutLeaveLosesTheStream(t *testing.T) {
 			bad := p.ExpectOpen("bad:")
 			p.SendData(adb.CommandOkay, 7, bad, first)
 			p.SendData(adb.CommandWrite, 7, bad, make([]byte, 4096))
-			if !delayed {
+			overdrawn := 1
+			if delayed {
+				overdrawn = 8 << 20 / 4096
+			} else {
 				p.ExpectArgs(adb.CommandOkay, bad, 7)
+			}
+			for range overdrawn {
 				p.SendData(adb.CommandWrite, 7, bad, make([]byte, 4096))
 			}
 			p.SendData(adb.CommandWrite, 7, bad, make([]byte, 1))

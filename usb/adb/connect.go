@@ -23,9 +23,10 @@ type Options struct {
 	// MaxPayload is the largest packet payload in bytes to announce, at most
 	// 1 MiB. 0 means what the link prefers.
 	MaxPayload int
-	// Window bounds in bytes what is kept for a stream whose reader is slow
-	// (plus one payload); with delayed_ack it is announced to the phone.
-	// 0 means 1 MiB.
+	// Window bounds in bytes what is kept for a stream whose reader is slow,
+	// plus one payload. With delayed_ack it is announced to the phone, and a
+	// phone that overdraws it (adbd does at times) is borne with for 8 MiB
+	// more. 0 means 1 MiB.
 	Window int
 	// NoDelayedAck leaves the delayed_ack feature unannounced.
 	NoDelayedAck bool

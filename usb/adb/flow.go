@@ -5,7 +5,8 @@ import "encoding/binary"
 // inbox is what came and was not read yet. With delayed_ack the phone sends
 // while it has credit and gets some back as data is read; without, it sends one
 // WRTE and waits for its OKAY, which is withheld while more than a window of
-// data lies here. Either way at most a window and one payload are kept.
+// data lies here. At most a window and one payload are kept, with delayed_ack a
+// window, the overdraft and one payload.
 type inbox struct {
 	window  int
 	delayed bool
@@ -31,14 +32,18 @@ func (a *ack) payload() []byte {
 	return binary.LittleEndian.AppendUint32(nil, uint32(a.bytes))
 }
 
+// overdraft is how far below zero, in bytes, a phone's credit may be when it
+// sends. AOSP overdraws by a payload as a rule, and at a stream's end sends what
+// its socket holds without looking at its credit: adbd 34 went 4 MiB below.
+const overdraft = 8 << 20
+
 // put stores a payload. ok is false if the phone sent without leave.
 func (in *inbox) put(b []byte) (reply *ack, ok bool) {
 	if in.dropped {
 		return nil, true
 	}
 	if in.delayed {
-		// A sender may overdraw its credit by one payload (AOSP does).
-		if in.credit <= 0 && len(b) > 0 {
+		if in.credit <= -overdraft && len(b) > 0 {
 			return nil, false
 		}
 		in.credit -= int64(len(b))

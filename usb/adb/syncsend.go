@@ -18,8 +18,9 @@ import (
 const regularFile = 0o100000
 
 // Send writes what r yields to a file on the phone, with the permission bits of
-// mode and the modification time mtime (whole seconds). Missing folders are
-// made by phones with fixed_push_mkdir. It blocks until the phone has confirmed
+// mode and the modification time mtime (whole seconds). Real phones give group
+// and others the owner's bits too. Missing folders are made by phones with
+// fixed_push_mkdir. It blocks until the phone has confirmed
 // the file, ctx ends, or nothing moves for Options.IdleTimeout (ErrTimeout).
 // Until it has returned nil the file may be missing or cut short. A refusal by
 // the phone is a *SyncError, and ends the transfer while r is still being read.
