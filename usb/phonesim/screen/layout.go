@@ -132,6 +132,9 @@ func (m *layouter) content(v *view, inner image.Point, allW, allH bool) image.Po
 	}
 	m.setText(v, inner.X)
 	need := image.Pt(v.para.Width, v.para.Height)
+	if limit := look.Lines * v.para.Height / len(v.para.Lines); v.widget.Kind == "edit" && limit > 0 {
+		need.Y = min(need.Y, limit)
+	}
 	switch box := m.decoration(v); {
 	case v.widget.Kind == "tab" && v.picture != nil:
 		need = image.Pt(max(need.X, box), need.Y+box+m.e.px(2))
@@ -172,7 +175,7 @@ func (m *layouter) setText(v *view, width int) {
 		width -= box + m.e.px(look.Gap)
 	}
 	text := v.text
-	style := glyph.Style{Size: look.Size * float64(m.e.density()) / 160, Bold: look.Bold, Lines: look.Lines, RTL: m.rtl}
+	style := glyph.Style{Size: look.Size * float64(m.e.density()) / 160, Bold: look.Bold, Lines: look.Lines}
 	if v.widget.Kind == "edit" {
 		switch {
 		case v.text == "":
@@ -181,10 +184,12 @@ func (m *layouter) setText(v *view, width int) {
 			text = dots(v.text)
 		}
 		if look.Lines == 1 {
-			style.Lines, width = 0, unbounded // a single line scrolls under its caret instead of breaking
+			width = unbounded // a single line scrolls under its caret instead of breaking
 		}
+		style.Lines = 0
 	}
-	v.para = m.e.text.Layout(text, style, max(width, 1))
+	v.textWidth, v.textStyle = max(width, 1), style
+	v.para = m.e.text.Layout(text, style, v.textWidth)
 }
 
 func dots(s string) string { return strings.Repeat("•", len([]rune(s))) }

@@ -44,11 +44,14 @@ type view struct {
 	children []*view
 	look     *app.Look
 	para     *glyph.Paragraph
-	size     image.Point     // measured
-	rect     image.Rectangle // on the display
-	clip     image.Rectangle // what of rect could be seen
-	content  int             // length of what scrolls
-	offset   int             // how far it is scrolled
+	// textWidth and textStyle are what para was laid out with.
+	textWidth int
+	textStyle glyph.Style
+	size      image.Point     // measured
+	rect      image.Rectangle // on the display
+	clip      image.Rectangle // what of rect could be seen
+	content   int             // length of what scrolls
+	offset    int             // how far it is scrolled
 }
 
 // clickable reports that a tap does something here.

@@ -4,7 +4,6 @@ import (
 	"image"
 	"image/color"
 
-	"phonerack/usb/phonesim/screen/internal/glyph"
 	"phonerack/usb/phonesim/screen/internal/paint"
 )
 
@@ -87,10 +86,12 @@ func (e *Engine) drawEdit(c *paint.Canvas, v *view, inner image.Rectangle) {
 	if v.text == "" {
 		ink = e.color(v.app, "text_hint")
 	}
-	field := c.Within(image.Rect(inner.Min.X-e.px(2), v.rect.Min.Y, inner.Max.X+e.px(2), v.rect.Max.Y))
+	field := c.Within(image.Rect(inner.Min.X-e.px(2), inner.Min.Y, inner.Max.X+e.px(2), inner.Max.Y))
 	r := inner
+	if v.para.Height > inner.Dy() {
+		r.Min.Y = r.Max.Y - v.para.Height // the last lines show, where the caret usually is
+	}
 	if free := inner.Dx() - v.para.Width; free < 0 && v.look.Lines == 1 {
-		// Too long for its line: the end shows, where the caret usually is.
 		if v.para.RTL {
 			r.Max.X = r.Min.X + v.para.Width
 		} else {
@@ -105,22 +106,17 @@ func (e *Engine) drawEdit(c *paint.Canvas, v *view, inner image.Rectangle) {
 
 // drawCaret draws the caret of a focused edit; it does not blink, so that pictures of one state are equal.
 func (e *Engine) drawCaret(c *paint.Canvas, v *view, r image.Rectangle, ink color.NRGBA) {
-	p := v.para
-	last := p.Lines[len(p.Lines)-1]
-	before := 0
+	p, head := v.para, []rune(v.text)[:v.cursor]
+	lineHeight := p.Height / len(p.Lines)
+	line, before, width := 0, 0, 0
 	if v.text != "" {
-		before = last.Width
-		if text := []rune(v.text); v.cursor < len(text) {
-			head := string(text[:v.cursor])
-			if v.widget.Password {
-				head = dots(head)
-			}
-			before = e.text.Layout(head, glyph.Style{Size: p.Size, Bold: v.look.Bold}, unbounded).Width
+		shown := string(head)
+		if v.widget.Password {
+			shown = dots(shown)
 		}
-	}
-	width := 0
-	if v.text != "" {
-		width = last.Width
+		h := e.text.Layout(shown, v.textStyle, v.textWidth)
+		line = min(len(h.Lines), len(p.Lines)) - 1
+		before, width = h.Lines[line].Width, p.Lines[line].Width
 	}
 	x := r.Min.X + aligned(e.alignment("start"), r.Dx()-width)
 	if p.RTL && v.text != "" {
@@ -128,9 +124,8 @@ func (e *Engine) drawCaret(c *paint.Canvas, v *view, r image.Rectangle, ink colo
 	} else {
 		x += before
 	}
-	lineHeight := p.Height / len(p.Lines)
-	bottom := r.Min.Y + max((r.Dy()-p.Height)/2, 0) + p.Height
-	c.Fill(image.Rect(x, bottom-lineHeight, x+max(e.px(2), 1), bottom), ink)
+	y := r.Min.Y + max((r.Dy()-p.Height)/2, 0) + line*lineHeight
+	c.Fill(image.Rect(x, y, x+max(e.px(2), 1), y+lineHeight), ink)
 }
 
 func (e *Engine) drawToggle(c *paint.Canvas, v *view, inner image.Rectangle) {

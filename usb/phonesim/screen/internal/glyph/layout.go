@@ -1,7 +1,6 @@
 package glyph
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -18,8 +17,7 @@ import (
 type Style struct {
 	Size  float64 // pixels per em
 	Bold  bool
-	Lines int  // most lines, the last one cut with an ellipsis; 0: no limit
-	RTL   bool // direction of a paragraph without a strong character
+	Lines int // most lines, the last one cut with an ellipsis; 0: no limit
 }
 
 // Paragraph is text broken into lines.
@@ -171,7 +169,7 @@ func (t *Typesetter) layout(text string, style Style, width int) *Paragraph {
 	}
 	runes := []rune(text)
 	dir := di.DirectionLTR
-	if baseRTL(runes, style.RTL) {
+	if baseRTL(runes) {
 		dir = di.DirectionRTL
 	}
 	in := shaping.Input{
@@ -200,7 +198,7 @@ func (t *Typesetter) layout(text string, style Style, width int) *Paragraph {
 	}
 	lines, _ := t.wrapper.WrapParagraph(config, max(width, 1), runes, shaping.NewSliceIterator(runs))
 	for i, l := range lines {
-		line := t.place(l)
+		line := t.place(visual(l, runes, p.RTL))
 		line.Baseline = i*height + int(math.Round(ascent))
 		p.Width = max(p.Width, line.Width)
 		p.Lines = append(p.Lines, line)
@@ -209,9 +207,42 @@ func (t *Typesetter) layout(text string, style Style, width int) *Paragraph {
 	return p
 }
 
-// place puts the runs of a line from left to right.
-func (t *Typesetter) place(l shaping.Line) Line {
-	runs := slices.SortedFunc(slices.Values(l), func(a, b shaping.Output) int { return cmp.Compare(a.VisualIndex, b.VisualIndex) })
+// visual brings the runs of a line from the order of reading to that from left to right (rule L2 of the
+// Unicode Bidirectional Algorithm). The wrapper's own order knows only the runs' directions and would put
+// a number that follows Arabic within a left-to-right line on the wrong side.
+func visual(l shaping.Line, text []rune, rtl bool) []shaping.Output {
+	runs := slices.Clone(l)
+	levels := make([]int, len(runs))
+	for i, run := range runs {
+		switch {
+		case run.Direction == di.DirectionRTL:
+			levels[i] = 1
+		case rtl, i > 0 && levels[i-1] > 0 && isNumber(text[run.Runes.Offset:run.Runes.Offset+run.Runes.Count]):
+			levels[i] = 2
+		}
+	}
+	for level := 2; level > 0; level-- {
+		for i := 0; i < len(runs); i++ {
+			j := i
+			for j < len(runs) && levels[j] >= level {
+				j++
+			}
+			if j > i {
+				slices.Reverse(runs[i:j])
+				slices.Reverse(levels[i:j])
+				i = j
+			}
+		}
+	}
+	return runs
+}
+
+func isNumber(text []rune) bool {
+	return len(text) > 0 && unicode.IsDigit(text[0]) && !slices.ContainsFunc(text, unicode.IsLetter)
+}
+
+// place puts runs one after another from left to right.
+func (t *Typesetter) place(runs []shaping.Output) Line {
 	var out Line
 	var x float32
 	for _, run := range runs {
@@ -237,8 +268,9 @@ func extents(f *font.Face, size float64) (ascent, descent float64) {
 	return min(float64(e.Ascender)/em, maxAscent) * size, min(-float64(e.Descender)/em, maxDescent) * size
 }
 
-// baseRTL is Android's default for a text view: the first strong character decides, else the layout.
-func baseRTL(text []rune, fallback bool) bool {
+// baseRTL lets the first strong character decide, as Android does. Without one, as in "1080 × 2400", text
+// runs from left to right whatever the layout.
+func baseRTL(text []rune) bool {
 	for _, r := range text {
 		switch {
 		case unicode.In(r, unicode.Arabic, unicode.Hebrew) && unicode.IsLetter(r):
@@ -247,5 +279,5 @@ func baseRTL(text []rune, fallback bool) bool {
 			return false
 		}
 	}
-	return fallback
+	return false
 }
