@@ -86,6 +86,7 @@ func (a *adb) command(ctx context.Context, args ...string) *exec.Cmd {
 		"HOME=" + a.home, "ANDROID_USER_HOME=" + filepath.Dir(a.key()), "TMPDIR=" + a.home,
 		"PATH=" + os.Getenv("PATH"), "LD_LIBRARY_PATH=" + os.Getenv("LD_LIBRARY_PATH"),
 		"ADB_MDNS=0", "ADB_MDNS_AUTO_CONNECT=0", "ADB_USB=0", "ADB_LIBUSB=0",
+		"ADB_DELAYED_ACK=1", "ADB_BURST_MODE=1", // its older and its newer name; older clients know neither
 	}
 	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	return c

@@ -133,6 +133,7 @@ func (d *daemon) connect(m message) error {
 	d.maxPayload = int(min(uint32(d.release.maxPayload), m.arg1))
 	d.sums = min(m.arg0, d.release.version) < versionNoSums
 	d.delayedAck = d.release.has("delayed_ack") && bannerHas(banner, "delayed_ack")
+	d.phone.log.Debug("host says CNXN", "banner", banner, "payload", d.maxPayload, "delayed_ack", d.delayedAck)
 	if !d.phone.config.Auth.Required && !d.phone.Faults().Unauthorized {
 		d.goOnline()
 		return nil
