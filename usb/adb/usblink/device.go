@@ -13,48 +13,18 @@ import (
 	"phonerack/usb/bus"
 )
 
-// newContext makes a libusb context; gousb panics where libusb fails.
-func newContext() (c *gousb.Context, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("usblink: libusb does not start: %v", r)
-		}
-	}()
-	return gousb.NewContext(), nil
-}
-
-// device is an open handle with a context of its own.
+// device is an open handle and the context it belongs to.
 type device struct {
 	*gousb.Device
-	context *gousb.Context
+	context  *sharedContext
+	contexts *contexts
 }
 
-// openDevice opens exactly the device at d's bus and address. Other devices
-// that cannot be described or opened do not matter.
-func openDevice(d bus.Device) (*device, error) {
-	c, err := newContext()
-	if err != nil {
-		return nil, err
+// at tells whether libusb's device is the one that d describes.
+func at(d bus.Device) func(*gousb.DeviceDesc) bool {
+	return func(desc *gousb.DeviceDesc) bool {
+		return desc.Bus == d.Bus && desc.Address == d.Address && samePath(desc, d.Path)
 	}
-	seen := false
-	devices, err := c.OpenDevices(func(desc *gousb.DeviceDesc) bool {
-		if desc.Bus != d.Bus || desc.Address != d.Address || !samePath(desc, d.Path) {
-			return false
-		}
-		seen = true
-		return true
-	})
-	if len(devices) != 1 {
-		for _, extra := range devices {
-			_ = extra.Close()
-		}
-		_ = c.Close()
-		if !seen || err == nil {
-			return nil, fmt.Errorf("%w: no device %d on bus %d at this port", ErrGone, d.Address, d.Bus)
-		}
-		return nil, mapError(err)
-	}
-	return &device{devices[0], c}, nil
 }
 
 // samePath compares libusb's port numbers with a sysfs name, "1-1.2".
@@ -70,12 +40,12 @@ func samePath(desc *gousb.DeviceDesc, path string) bool {
 }
 
 func (d *device) close() error {
-	return errors.Join(d.Device.Close(), d.context.Close())
+	return errors.Join(d.Device.Close(), d.contexts.give(d.context))
 }
 
 // openEndpoints opens a phone and claims its ADB interface.
-func openEndpoints(d bus.Device) (*endpoints, error) {
-	dev, err := openDevice(d)
+func (cs *contexts) openEndpoints(d bus.Device) (*endpoints, error) {
+	dev, err := cs.openDevice(at(d))
 	if err != nil {
 		return nil, err
 	}
@@ -165,8 +135,8 @@ func bulk(s gousb.InterfaceSetting, address byte, direction gousb.EndpointDirect
 
 // resetDevice resets the port. No configuration may be claimed by this handle,
 // or gousb refuses.
-func resetDevice(d bus.Device) error {
-	dev, err := openDevice(d)
+func (cs *contexts) resetDevice(d bus.Device) error {
+	dev, err := cs.openDevice(at(d))
 	if err != nil {
 		return err
 	}

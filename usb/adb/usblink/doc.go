@@ -3,11 +3,10 @@
 //
 // # Life
 //
-// A [Host] opens any number of phones; each gets a libusb context, an event
-// thread and a device handle of its own, so that nothing one phone does, not
-// even a transfer that the kernel never gives back, holds up another. A fresh
-// context also reads the bus anew: libusb's own list may miss a device for good
-// when a single netlink message is lost (libusb#1571).
+// A [Host] opens any number of phones, each with a device handle of its own. Their transfers share
+// a libusb context and its event thread, but wait for each other nowhere: a transfer that the kernel
+// never gives back costs its own link only. A phone that libusb does not list makes it list the bus
+// anew, because its list may miss a device for good (libusb#1571).
 //
 // # What it leaves alone
 //

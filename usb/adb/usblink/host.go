@@ -20,21 +20,22 @@ const (
 
 // Host opens phones. Its methods may be called from any goroutine.
 type Host struct {
+	contexts contexts
+
 	mu     sync.Mutex // guards the fields below
 	links  map[*link]struct{}
 	closed bool
 }
 
-// New checks that libusb works and returns a Host. It does not block for long.
+// New checks that libusb works and returns a Host. It lists the bus, which takes up to a second or
+// so on a small board.
 func New() (*Host, error) {
-	c, err := newContext()
+	h := &Host{links: make(map[*link]struct{})}
+	c, err := h.contexts.take(nil)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.Close(); err != nil {
-		return nil, fmt.Errorf("usblink: %w", err)
-	}
-	return &Host{links: make(map[*link]struct{})}, nil
+	return h, h.contexts.give(c)
 }
 
 // Open claims the ADB interface of the phone at d.Bus and d.Address and returns
@@ -58,7 +59,7 @@ func (h *Host) OpenWith(ctx context.Context, d bus.Device, o adb.BulkOptions) (a
 	if h.isClosed() {
 		return nil, &Error{d.Path, "opening", errClosed}
 	}
-	ep, err := retry(ctx, d, "opening", func() (*endpoints, error) { return openEndpoints(d) }, func(ep *endpoints) { _ = ep.Close() })
+	ep, err := retry(ctx, d, "opening", func() (*endpoints, error) { return h.contexts.openEndpoints(d) }, func(ep *endpoints) { _ = ep.Close() })
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +91,7 @@ func (h *Host) Reset(ctx context.Context, d bus.Device) error {
 	if h.isClosed() {
 		return &Error{d.Path, "resetting", errClosed}
 	}
-	_, err := retry(ctx, d, "resetting", func() (struct{}, error) { return struct{}{}, resetDevice(d) }, func(struct{}) {})
+	_, err := retry(ctx, d, "resetting", func() (struct{}, error) { return struct{}{}, h.contexts.resetDevice(d) }, func(struct{}) {})
 	return err
 }
 
@@ -109,7 +110,7 @@ func (h *Host) Close() error {
 		wait.Go(func() { errs[i] = l.Close() })
 	}
 	wait.Wait()
-	return errors.Join(errs...)
+	return errors.Join(errors.Join(errs...), h.contexts.close())
 }
 
 func (h *Host) isClosed() bool {
