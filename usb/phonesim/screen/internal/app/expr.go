@@ -275,7 +275,7 @@ func (p *parser) fields(n *node) (*node, error) {
 		}
 		f := p.peek()
 		if f == "" || !isNameByte(f[0]) {
-			return nil, fmt.Errorf("missing field name after .")
+			return nil, fmt.Errorf("missing field name after the dot")
 		}
 		p.pos++
 		n = &node{op: opField, text: f, args: []*node{n}}
