@@ -29,6 +29,9 @@ func adbTool(t *testing.T) string {
 	if err != nil {
 		t.Fatalf("adb is needed for this test: install it or set PHONERACK_ADB: %v", err)
 	}
+	if path, err = filepath.Abs(path); err != nil {
+		t.Fatal(err)
+	}
 	return path
 }
 

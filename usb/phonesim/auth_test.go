@@ -108,7 +108,8 @@ func TestPromptLetsInOnceOrAlways(t *testing.T) {
 			h.send(cmdOPEN, 1, 0, "shell:echo early\x00") // falls on the floor
 			h.send(cmdAUTH, authPublicKey, 0, publicLine(key)+"\x00")
 			h.send(cmdAUTH, authPublicKey, 0, publicLine(key)+"\x00") // asking twice is asking once
-			waitFor(t, "the question", func() bool { _, ok := p.Prompt(); return ok })
+			h.send(cmdAUTH, authSignature, 0, "nonsense") // its answer shows that all before it has been handled
+			h.expectToken()
 			if !p.AcceptPrompt(always) {
 				t.Error("nothing to accept")
 			}
@@ -205,6 +206,20 @@ func TestKeysThatCannotBeStored(t *testing.T) {
 		}
 		expectRecorded(t, p, RulePublicKey)
 	}
+}
+
+func TestForgottenKeysAreStrangers(t *testing.T) {
+	key := hostKeys()[0]
+	p := newPhoneT(t, Config{Auth: Auth{Required: true, Keys: []string{publicLine(key)}}})
+	p.ForgetKeys()
+	h := dialStream(t, p)
+	h.send(cmdAUTH, authSignature, 0, sign(t, key, h.hello()))
+	token := h.expectToken()
+	if err := p.AuthorizeKey(publicLine(key)); err != nil {
+		t.Fatal(err)
+	}
+	h.send(cmdAUTH, authSignature, 0, sign(t, key, token))
+	h.online()
 }
 
 func TestUnauthorizedFault(t *testing.T) {

@@ -62,12 +62,6 @@ func (l *streamLink) read(b backend) error {
 		if _, err := io.ReadFull(r, fixed[:]); err != nil {
 			return err
 		}
-		if l.phone.Faults().Hang {
-			if _, err := io.Copy(io.Discard, r); err != nil {
-				return err
-			}
-			return io.EOF
-		}
 		m := message{header: parseHeader(fixed[:])}
 		if err := m.check(b.limit()); err != nil {
 			return err
@@ -77,6 +71,9 @@ func (l *streamLink) read(b backend) error {
 			if _, err := io.ReadFull(r, m.payload); err != nil {
 				return err
 			}
+		}
+		if l.phone.Faults().Hang {
+			continue
 		}
 		if err := b.receive(m); err != nil {
 			return err

@@ -2,7 +2,7 @@ package phonesim
 
 import (
 	"context"
-	"sync/atomic"
+	"sync"
 
 	"phonerack/usb/phonesim/usbredir"
 )
@@ -13,12 +13,17 @@ type function struct {
 	device  *usbDevice
 	backend backend
 	cancel  context.CancelFunc
-	stopped atomic.Bool // what is queued from now on is from the past
+
+	mu      sync.Mutex // guards stopped, and is held while something is queued
+	stopped bool       // what is queued from now on is from the past
 }
 
 // queue implements link: header and payload are transfers of their own.
 func (f *function) queue(m message, sent func()) {
-	if header, payload := f.device.phone.faults.frame(m); !f.stopped.Load() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.stopped {
+		header, payload := f.device.phone.faults.frame(m)
 		f.device.in.send(sent, header, payload)
 	}
 }
@@ -61,7 +66,9 @@ func (d *usbDevice) stopFunction() {
 		return
 	}
 	d.function = nil
-	f.stopped.Store(true)
+	f.mu.Lock()
+	f.stopped = true
+	f.mu.Unlock()
 	d.in.drop()
 	f.cancel()
 	d.work.Go(f.backend.wait)

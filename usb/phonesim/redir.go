@@ -55,7 +55,7 @@ const flushTime = time.Second
 
 // hungUp tells whether err is the other side's ordinary way to end a connection.
 func hungUp(err error) bool {
-	for _, end := range []error{io.EOF, io.ErrClosedPipe, net.ErrClosed, syscall.ECONNRESET, syscall.EPIPE} {
+	for _, end := range []error{io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, net.ErrClosed, syscall.ECONNRESET, syscall.EPIPE} {
 		if errors.Is(err, end) {
 			return true
 		}

@@ -397,3 +397,34 @@ func TestUnplug(t *testing.T) {
 		t.Errorf("read: %v", err)
 	}
 }
+
+func TestStringsAndFeatures(t *testing.T) {
+	p := newPhoneT(t, Config{USB: USB{Manufacturer: "Maker"}})
+	h, g := dialUSB(t, p)
+	for index, want := range map[uint16]string{stringManufacturer: "Maker", stringProduct: "Sim 1", stringInterface: "ADB Interface"} {
+		if r := descriptor(t, h, g, stringDescriptor, index, 255); !bytes.Equal(r.Data, encodeString(utf16.Encode([]rune(want)))) {
+			t.Errorf("string %d: % x, want %q", index, r.Data, want)
+		}
+	}
+	if r := descriptor(t, h, g, stringDescriptor, stringLanguages, 255); !bytes.Equal(r.Data, []byte{4, 3, 9, 4}) {
+		t.Errorf("languages % x", r.Data)
+	}
+	if r, err := g.Control(h.ctx, 0x80, getConfiguration, 0, 0, 1); err != nil || !bytes.Equal(r.Data, []byte{1}) {
+		t.Errorf("configuration % x, %v", r.Data, err)
+	}
+	if r, err := g.Control(h.ctx, 0xc0, 0x51, 0, 0, 2); err != nil || r.Status != usbredir.StatusStall {
+		t.Errorf("a vendor's request: %v, %v", r.Status, err)
+	}
+	for _, endpoint := range []uint16{0x01, 0x81} { // a host may halt an endpoint, too
+		if _, err := g.Control(h.ctx, 0x02, setFeature, featureEndpointHalt, endpoint, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r, err := g.In(h.ctx, 64); err != nil || r.Status != usbredir.StatusStall {
+		t.Errorf("read: %v, %v", r.Status, err)
+	}
+	if r, err := g.Out(h.ctx, make([]byte, 24)); err != nil || r.Status != usbredir.StatusStall {
+		t.Errorf("write: %v, %v", r.Status, err)
+	}
+	noViolations(t, p)
+}
