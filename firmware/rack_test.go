@@ -42,7 +42,7 @@ type simPhone struct {
 
 func newSimPhone(t *testing.T, path, serial string, auth phonesim.Auth) *simPhone {
 	t.Helper()
-	engine, err := screen.New(screen.Config{Width: 540, Height: 1200, Density: 240})
+	engine, err := screen.New(screen.Config{Width: 360, Height: 800, Density: 160})
 	if err != nil {
 		t.Fatal(err)
 	}
