@@ -25,7 +25,7 @@ type call struct {
 	out    io.Writer
 	err    io.Writer
 	dir    string
-	rerun  func(ctx context.Context, args []string) int
+	rerun  func(ctx context.Context, args []string, env ...string) int
 	lookup func(string) string // environment
 }
 

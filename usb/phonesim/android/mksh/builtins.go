@@ -118,9 +118,9 @@ func (s *shell) exit(_ context.Context, args []string) int {
 	return number(args, s.status) & 255
 }
 
-func (s *shell) returnFrom(_ context.Context, args []string) int {
+func (s *shell) returnFrom(ctx context.Context, args []string) int {
 	if s.inFunc == 0 {
-		return s.exit(nil, args)
+		return s.exit(ctx, args)
 	}
 	s.returning = true
 	return number(args, s.status) & 255

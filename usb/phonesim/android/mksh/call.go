@@ -137,11 +137,15 @@ func (s *shell) process(args []string) *Process {
 			return ""
 		},
 		Environ: s.environ,
-		Run: func(ctx context.Context, args []string) int {
+		Run: func(ctx context.Context, args []string, env ...string) int {
 			if len(args) == 0 {
 				return 0
 			}
 			sub := s.fork(ctx)
+			for _, kv := range env {
+				n, v, _ := strings.Cut(kv, "=")
+				sub.vars[n] = variable{value: v, exported: true}
+			}
 			if sub.depth > maxDepth {
 				return statusKilled
 			}

@@ -40,8 +40,9 @@ type Process struct {
 	// Getenv and Environ see the exported variables only.
 	Getenv  func(name string) string
 	Environ func() []string
-	// Run executes another command, as nohup or timeout do.
-	Run func(ctx context.Context, args []string) int
+	// Run executes another command, as nohup or timeout do, with further variables ("A=1") in its
+	// environment.
+	Run func(ctx context.Context, args []string, env ...string) int
 }
 
 // Config describes one run of a script.

@@ -58,6 +58,9 @@ func (e *Env) abs(p string) string {
 	return path.Join(e.Dir, p) + slash
 }
 
+// below is the path of a file in a folder as it is shown: "./x" stays so.
+func below(dir, name string) string { return strings.TrimRight(dir, "/") + "/" + name }
+
 // name is how the command was called.
 func (e *Env) name() string { return path.Base(e.Args[0]) }
 

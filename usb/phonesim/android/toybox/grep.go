@@ -60,7 +60,7 @@ func (e *Env) expandDirs(args []string) []string {
 		list, _ := e.Files.ReadDir(e.abs(p))
 		for _, c := range list {
 			if c.Mode()&fs.ModeSymlink == 0 {
-				visit(path.Join(p, c.Name()), depth+1)
+				visit(below(p, c.Name()), depth+1)
 			}
 		}
 	}
@@ -255,7 +255,7 @@ func find(ctx context.Context, e *Env) int {
 			status = e.failPath("'"+p+"'", err)
 		}
 		for _, c := range list {
-			visit(strings.TrimRight(p, "/")+"/"+c.Name(), level+1)
+			visit(below(p, c.Name()), level+1)
 		}
 	}
 	for _, r := range roots {

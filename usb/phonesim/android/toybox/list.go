@@ -152,7 +152,7 @@ func (l *lister) folder(ctx context.Context, p string, title bool, depth int) {
 	for _, i := range shown {
 		if i.IsDir() && i.Name() != "." && i.Name() != ".." && ctx.Err() == nil {
 			l.e.printf("\n")
-			l.folder(ctx, path.Join(p, i.Name()), true, depth+1)
+			l.folder(ctx, below(p, i.Name()), true, depth+1)
 		}
 	}
 }

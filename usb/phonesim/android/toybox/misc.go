@@ -108,6 +108,7 @@ func nohup(ctx context.Context, e *Env) int {
 func env(ctx context.Context, e *Env) int {
 	args := e.Args[1:]
 	list := e.Environ()
+	var added []string
 	for len(args) > 0 {
 		if args[0] == "-i" {
 			list, args = nil, args[1:]
@@ -116,11 +117,12 @@ func env(ctx context.Context, e *Env) int {
 		if !strings.Contains(args[0], "=") {
 			break
 		}
-		list, args = append(list, args[0]), args[1:]
+		added, args = append(added, args[0]), args[1:]
 	}
 	if len(args) > 0 {
-		return e.Run(ctx, args)
+		return e.Run(ctx, args, added...)
 	}
+	list = append(list, added...)
 	for _, kv := range list {
 		e.printf("%s\n", kv)
 	}
