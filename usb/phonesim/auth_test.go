@@ -108,7 +108,7 @@ func TestPromptLetsInOnceOrAlways(t *testing.T) {
 			h.send(cmdOPEN, 1, 0, "shell:echo early\x00") // falls on the floor
 			h.send(cmdAUTH, authPublicKey, 0, publicLine(key)+"\x00")
 			h.send(cmdAUTH, authPublicKey, 0, publicLine(key)+"\x00") // asking twice is asking once
-			h.send(cmdAUTH, authSignature, 0, "nonsense") // its answer shows that all before it has been handled
+			h.send(cmdAUTH, authSignature, 0, "nonsense")             // its answer shows that all before it has been handled
 			h.expectToken()
 			if !p.AcceptPrompt(always) {
 				t.Error("nothing to accept")
