@@ -39,7 +39,7 @@ type Conn struct {
 // outgoing is what the writer takes from a stream. Exactly one field is set.
 type outgoing struct {
 	write *writeBuffer
-	flush chan struct{} // closed by the writer when all before it is written
+	last  chan struct{} // closed by the writer when all before it is written; it writes nothing after it
 }
 
 type writeBuffer struct {
@@ -53,7 +53,7 @@ const (
 	maxControl = 4096
 	// closeGrace is how long Close lets the writer finish: a packet that is
 	// cut short swallows the next CNXN.
-	closeGrace = 500 * time.Millisecond
+	closeGrace = 1500 * time.Millisecond
 )
 
 // newConn starts a connection after the handshake. repeats is how many more
@@ -105,8 +105,8 @@ func (c *Conn) Err() error {
 }
 
 // Close closes all streams, lets a packet that is being written get out, closes
-// the link and waits for the connection's goroutines. It blocks for half a
-// second plus what the link's Close takes, at most.
+// the link and waits for the connection's goroutines. It blocks for a second and a
+// half plus what the link's Close takes, at most.
 func (c *Conn) Close() error {
 	c.mu.Lock()
 	streams := make([]*Stream, 0, len(c.streams))
@@ -117,26 +117,27 @@ func (c *Conn) Close() error {
 	for _, s := range streams {
 		_ = s.Close()
 	}
-	c.flush(closeGrace)
+	c.finish(closeGrace)
 	c.fail(net.ErrClosed)
 	c.work.Wait()
 	return nil
 }
 
-// flush waits until everything queued so far is written, for d at most.
-func (c *Conn) flush(d time.Duration) {
+// finish lets the writer write what is queued so far, for d at most, and nothing more: a packet that
+// it began meanwhile would be cut short by what ends the connection.
+func (c *Conn) finish(d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
-	flushed := make(chan struct{})
+	written := make(chan struct{})
 	select {
-	case c.data <- &outgoing{flush: flushed}:
+	case c.data <- &outgoing{last: written}:
 	case <-timer.C:
 		return
 	case <-c.done:
 		return
 	}
 	select {
-	case <-flushed:
+	case <-written:
 	case <-timer.C:
 	case <-c.done:
 	}

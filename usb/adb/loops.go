@@ -111,11 +111,12 @@ func (c *Conn) writeControl(ctx context.Context) bool {
 	}
 }
 
+// writeOutgoing reports whether more may be written.
 func (c *Conn) writeOutgoing(ctx context.Context, o *outgoing) bool {
-	if o.flush != nil {
-		ok := c.writeControl(ctx)
-		close(o.flush)
-		return ok
+	if o.last != nil {
+		c.writeControl(ctx)
+		close(o.last)
+		return false
 	}
 	// A failed transfer may hold on to its buffer.
 	if !c.write(ctx, o.write.packet) {
