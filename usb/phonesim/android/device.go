@@ -38,7 +38,7 @@ type Config struct {
 	// told to wait for (sleep, an idle screen) is not scaled.
 	Latency float64
 	// Clock gives the time, Sleep waits for it to pass and returns the context's error if that ends
-	// first. nil is the system's clock; set both or neither.
+	// first. nil is the system's clock; set both or neither, and give the screen the same clock.
 	Clock func() time.Time
 	Sleep func(ctx context.Context, d time.Duration) error
 	// Seed decides what is random: hashes in dumps, and which typed characters and dumps the Faults hit.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"image"
 	"image/jpeg"
-	"image/png"
 	"io"
 	"strings"
 	"time"
@@ -139,8 +138,7 @@ func (c *call) encode(w io.Writer, format string, img *image.RGBA) error {
 		if !c.spend(350 * time.Millisecond) {
 			return c.ctx.Err()
 		}
-		enc := png.Encoder{CompressionLevel: png.BestSpeed}
-		err = enc.Encode(buffered, img)
+		err = writePNG(buffered, img)
 	case "jpeg":
 		err = jpeg.Encode(buffered, img, &jpeg.Options{Quality: 100})
 	default:

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"reflect"
 	"strings"
 	"sync"
 
@@ -257,9 +258,15 @@ func writerOf(h handle) io.Writer {
 }
 
 // Interact reads commands from Stdin line by line until it ends or the script exits, as the
-// shell does without a command. It is bounded as Run is.
+// shell does without a command. It is bounded as Run is. It prompts if Stdout and Stderr are
+// the same writer, for then they are a terminal.
 func Interact(ctx context.Context, c Config) int {
-	return run(ctx, c, func(ctx context.Context, s *shell) int { return s.interact(ctx, s.stdin()) })
+	terminal := sameWriter(c.Stdout, c.Stderr)
+	return run(ctx, c, func(ctx context.Context, s *shell) int { return s.interact(ctx, s.stdin(), terminal) })
+}
+
+func sameWriter(a, b io.Writer) bool {
+	return a != nil && reflect.TypeOf(a).Comparable() && a == b
 }
 
 // prompt is Android's: the status if it is not 0, the phone's name, the folder.
@@ -275,10 +282,12 @@ func (s *shell) prompt(more bool) {
 	fmt.Fprintf(s.stderr(), "%s%s:%s $ ", status, s.vars["HOSTNAME"].value, s.dir)
 }
 
-func (s *shell) interact(ctx context.Context, in io.Reader) int {
+func (s *shell) interact(ctx context.Context, in io.Reader, terminal bool) int {
 	var pending strings.Builder
 	for !s.exiting {
-		s.prompt(pending.Len() > 0)
+		if terminal {
+			s.prompt(pending.Len() > 0)
+		}
 		line, err := readLine(in, maxScript)
 		if err != nil && line == "" {
 			break
