@@ -26,25 +26,35 @@ func (r *Rack) Phone(number int) (action.Phone, error) {
 	if !ok {
 		return nil, wire.Refuse(wire.SlotUnknown, map[string]any{"slot": number})
 	}
-	l, err := s.usable()
-	if err != nil {
-		return nil, err
+	state, l := s.snapshot()
+	switch {
+	case l == nil:
+		return nil, s.refuse(state)
+	case l.phone == nil:
+		return limitedPhone{readyPhone{number, l}, s.refuse(state)}, nil
 	}
 	return readyPhone{number, l}, nil
 }
 
-// usable returns the slot's connection, or says why there is none.
+// usable returns the slot's connection to a phone with a screen, or says why there is none.
 func (s *slot) usable() (*live, error) {
 	state, l := s.snapshot()
-	if l != nil {
-		return l, nil
+	if l == nil || l.phone == nil {
+		return nil, s.refuse(state)
 	}
+	return l, nil
+}
+
+// refuse says why a slot in that state has no phone to use.
+func (s *slot) refuse(state action.PhoneState) error {
 	code := wire.PhoneOffline
 	switch state.State {
 	case action.Empty:
 		code = wire.SlotEmpty
 	case action.Unauthorized:
 		code = wire.PhoneUnauthorized
+	case action.Limited:
+		code = wire.PhoneLimited
 	}
 	args := map[string]any{"slot": s.number, "state": string(state.State)}
 	if state.Serial != "" {
@@ -53,7 +63,7 @@ func (s *slot) usable() (*live, error) {
 	if state.Reason != "" {
 		args["detail"] = state.Reason
 	}
-	return nil, wire.Refuse(code, args)
+	return wire.Refuse(code, args)
 }
 
 func (p readyPhone) Observe(ctx context.Context, image bool) (action.Observation, error) {

@@ -36,7 +36,6 @@ func (s *slot) session(ctx, attached context.Context, serial string) error {
 		return err
 	}
 	defer s.close(l.conn)
-	s.ready(l)
 	err = s.watch(ctx, l)
 	if ctx.Err() == nil {
 		s.become(action.Lost, err.Error())
@@ -44,7 +43,8 @@ func (s *slot) session(ctx, attached context.Context, serial string) error {
 	return err
 }
 
-// connect opens the link, shakes hands and probes the phone.
+// connect opens the link, shakes hands and looks what the phone is. One whose screen cannot be used is connected all
+// the same: it may be booting, and its shell tells more than a closed link.
 func (s *slot) connect(ctx context.Context, serial string) (*live, error) {
 	openCtx, cancel := context.WithTimeout(ctx, openTimeout)
 	link, err := s.source.dial(openCtx)
@@ -61,19 +61,38 @@ func (s *slot) connect(ctx context.Context, serial string) (*live, error) {
 	}
 	s.become(action.Connecting, "reading what the phone is")
 	s.named(serial)
-	attachCtx, cancel := context.WithTimeout(ctx, attachTimeout)
-	defer cancel()
-	p, err := phone.Attach(attachCtx, conn, phone.Options{Serial: serial, Logger: s.log})
+	l, err := s.attach(ctx, conn, serial)
 	if err != nil {
 		s.close(conn)
-		return nil, fmt.Errorf("probe the phone: %w", err)
+		return nil, err
 	}
-	l := &live{conn: conn, phone: p, serial: p.Info().Serial}
-	l.hand = newHand(s.number, p)
 	return l, nil
 }
 
-// watch waits until the connection ends, or the phone has not answered several times.
+// attach looks what a connected phone is and enters the state for it. It fails only if the connection has.
+func (s *slot) attach(ctx context.Context, conn *adb.Conn, serial string) (*live, error) {
+	attachCtx, cancel := context.WithTimeout(ctx, attachTimeout)
+	defer cancel()
+	p, err := phone.Attach(attachCtx, conn, phone.Options{Serial: serial, Logger: s.log})
+	switch {
+	case err == nil:
+		l := &live{conn: conn, phone: p, serial: p.Info().Serial}
+		l.hand = newHand(s.number, p)
+		s.ready(l)
+		return l, nil
+	case conn.Err() != nil, ctx.Err() != nil:
+		return nil, fmt.Errorf("probe the phone: %w", err)
+	}
+	if err := probe(ctx, conn); err != nil {
+		return nil, fmt.Errorf("probe the phone: %w", err)
+	}
+	l := &live{conn: conn, serial: serial}
+	s.limited(l, err.Error())
+	return l, nil
+}
+
+// watch waits until the connection ends, or the phone has not answered several times. A phone whose screen could not
+// be used is looked at again.
 func (s *slot) watch(ctx context.Context, l *live) error {
 	tick := time.NewTicker(probeInterval)
 	defer tick.Stop()
@@ -88,6 +107,11 @@ func (s *slot) watch(ctx context.Context, l *live) error {
 		}
 		if err := probe(ctx, l.conn); err == nil {
 			failures = 0
+			if l.phone == nil { // it may have booted meanwhile
+				if l, err = s.attach(ctx, l.conn, l.serial); err != nil {
+					return err
+				}
+			}
 		} else if failures++; failures == probeFailures {
 			return fmt.Errorf("the phone does not answer: %w", err)
 		}

@@ -32,15 +32,15 @@ type slot struct {
 
 	mu    sync.Mutex
 	state action.PhoneState // guarded by mu, as is live
-	live  *live             // set while state is ready
+	live  *live             // set while state is ready or limited
 }
 
 // live is one connection to one phone.
 type live struct {
 	conn   *adb.Conn
-	phone  *phone.Phone
+	phone  *phone.Phone // nil if only shell and files work
 	serial string
-	hand   *hand // the eyes of people; a task has its own
+	hand   *hand // the eyes of people; a task has its own; nil as phone
 }
 
 func newSlot(number int, label string, src source, hello adb.Options, log *slog.Logger) *slot {
@@ -127,6 +127,20 @@ func (s *slot) ready(l *live) {
 	s.state.State, s.state.Reason, s.state.Since = action.Ready, "", time.Now()
 	s.state.Serial, s.state.Model, s.state.Android = l.serial, info.Model, info.Release
 	s.log.Info("slot changed", "state", string(action.Ready), "phone", l.serial, "model", info.Model, "android", info.Release)
+}
+
+// limited enters the state in which only shell and files can be used.
+func (s *slot) limited(l *live, reason string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.live = l
+	if s.state.State == action.Limited && s.state.Reason == reason {
+		return
+	}
+	banner := l.conn.Banner()
+	s.state.State, s.state.Reason, s.state.Since = action.Limited, reason, time.Now()
+	s.state.Serial, s.state.Model, s.state.Android = l.serial, banner.Model, ""
+	s.log.Warn("slot changed", "state", string(action.Limited), "phone", l.serial, "kind", banner.Type, "reason", reason)
 }
 
 func (s *slot) forget() {

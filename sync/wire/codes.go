@@ -51,6 +51,7 @@ const (
 	NotLeased         Code = "not_leased"         // a write to a phone without a live lease
 	PhoneUnauthorized Code = "phone_unauthorized" // nobody accepted the debugging prompt yet
 	PhoneOffline      Code = "phone_offline"      // plugged in, does not answer
+	PhoneLimited      Code = "phone_limited"      // shell and files work, the screen does not
 	PhoneLost         Code = "phone_lost"         // gone in the middle of the work
 	PhoneSetup        Code = "phone_setup"        // the phone's settings forbid what was asked
 	PhoneRejected     Code = "phone_rejected"     // the phone answered an act with a complaint
@@ -106,6 +107,7 @@ var passing = map[Code]bool{
 	SlotEmpty:           true,
 	PhoneUnauthorized:   true,
 	PhoneOffline:        true,
+	PhoneLimited:        true,
 	PhoneTimeout:        true,
 	ObservationFailed:   true,
 	StaleElement:        true,

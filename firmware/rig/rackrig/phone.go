@@ -50,7 +50,7 @@ func Simulate(s PhoneSpec) (*Phone, error) {
 		Version: s.Android, Serial: s.Serial, Model: "Sim " + s.Serial, Screen: display, Latency: s.Latency, Faults: s.AndroidFaults, Storage: s.Storage,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("Android of %s: %w", s.Serial, err)
+		return nil, fmt.Errorf("system of %s: %w", s.Serial, err)
 	}
 	usb, err := phonesim.New(phonesim.Config{
 		Serial: s.Serial, Android: s.Android, HighSpeed: OnController(s.Port), USB: s.USB, System: device, Faults: s.Faults, Logger: s.Logger,

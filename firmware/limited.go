@@ -1,0 +1,36 @@
+package firmware
+
+import (
+	"context"
+	"time"
+
+	"phonerack/firmware/action"
+)
+
+// limitedPhone is a phone of which only shell and files can be used. Everything that needs its screen is refused.
+type limitedPhone struct {
+	readyPhone
+	refusal error
+}
+
+func (p limitedPhone) Observe(context.Context, bool) (action.Observation, error) {
+	return action.Observation{}, p.refusal
+}
+
+func (p limitedPhone) Element(context.Context, uint64, int) (x, y int, err error) {
+	return 0, 0, p.refusal
+}
+
+func (p limitedPhone) Text(context.Context, string) (x, y int, err error) { return 0, 0, p.refusal }
+
+func (p limitedPhone) Under(action.Fence) action.Controls { return refused{p.refusal} }
+
+// refused implements action.Controls for a phone that cannot be touched.
+type refused struct{ err error }
+
+func (r refused) Tap(context.Context, int, int) error                            { return r.err }
+func (r refused) LongPress(context.Context, int, int, time.Duration) error       { return r.err }
+func (r refused) Swipe(context.Context, int, int, int, int, time.Duration) error { return r.err }
+func (r refused) InputText(context.Context, string) error                        { return r.err }
+func (r refused) Key(context.Context, string) error                              { return r.err }
+func (r refused) Launch(context.Context, string) error                           { return r.err }
