@@ -69,19 +69,19 @@ func (s *slot) refuse(state action.PhoneState) error {
 func (p readyPhone) Observe(ctx context.Context, image bool) (action.Observation, error) {
 	scene, err := p.hand.observe(ctx, image)
 	if err != nil {
-		return action.Observation{}, p.explain("observe", "", err)
+		return action.Observation{}, p.explain(ctx, "observe", "", err)
 	}
 	return observation(scene)
 }
 
 func (p readyPhone) Element(ctx context.Context, generation uint64, index int) (x, y int, err error) {
 	x, y, err = p.hand.element(ctx, generation, index)
-	return x, y, p.explain("find the element", "", err)
+	return x, y, p.explain(ctx, "find the element", "", err)
 }
 
 func (p readyPhone) Text(ctx context.Context, text string) (x, y int, err error) {
 	x, y, err = p.hand.text(ctx, text)
-	return x, y, p.explain("observe", "", err)
+	return x, y, p.explain(ctx, "observe", "", err)
 }
 
 func (p readyPhone) Under(fence action.Fence) action.Controls {
@@ -90,7 +90,7 @@ func (p readyPhone) Under(fence action.Fence) action.Controls {
 
 func (p readyPhone) Shell(ctx context.Context, cmd string, pipes action.Pipes) (int, error) {
 	code, err := p.conn.StartShell(ctx, cmd, adb.Stdio{Stdin: pipes.In, Stdout: pipes.Out, Stderr: pipes.Err})
-	return code, p.explain("shell", "", err)
+	return code, p.explain(ctx, "shell", "", err)
 }
 
 func (p readyPhone) Push(ctx context.Context, r io.Reader, path string, mode fs.FileMode, mtime time.Time) error {
@@ -107,7 +107,7 @@ func (p readyPhone) files(ctx context.Context, path string, transfer func(*adb.S
 		err = transfer(s)
 		s.Close()
 	}
-	return p.explain("transfer", path, err)
+	return p.explain(ctx, "transfer", path, err)
 }
 
 // explained gives the refusal for each error of the phone's controls. It implements action.Controls.
@@ -117,47 +117,48 @@ type explained struct {
 }
 
 func (e explained) Tap(ctx context.Context, x, y int) error {
-	return e.phone.explain("tap", "", e.controls.Tap(ctx, x, y))
+	return e.phone.explain(ctx, "tap", "", e.controls.Tap(ctx, x, y))
 }
 
 func (e explained) LongPress(ctx context.Context, x, y int, d time.Duration) error {
-	return e.phone.explain("long press", "", e.controls.LongPress(ctx, x, y, d))
+	return e.phone.explain(ctx, "long press", "", e.controls.LongPress(ctx, x, y, d))
 }
 
 func (e explained) Swipe(ctx context.Context, x1, y1, x2, y2 int, d time.Duration) error {
-	return e.phone.explain("swipe", "", e.controls.Swipe(ctx, x1, y1, x2, y2, d))
+	return e.phone.explain(ctx, "swipe", "", e.controls.Swipe(ctx, x1, y1, x2, y2, d))
 }
 
 func (e explained) InputText(ctx context.Context, text string) error {
-	return e.phone.explain("type", "", e.controls.InputText(ctx, text))
+	return e.phone.explain(ctx, "type", "", e.controls.InputText(ctx, text))
 }
 
 func (e explained) Key(ctx context.Context, name string) error {
-	return e.phone.explain("press "+name, "", e.controls.Key(ctx, name))
+	return e.phone.explain(ctx, "press "+name, "", e.controls.Key(ctx, name))
 }
 
 func (e explained) Launch(ctx context.Context, pkg string) error {
-	return e.phone.explain("launch", pkg, e.controls.Launch(ctx, pkg))
+	return e.phone.explain(ctx, "launch", pkg, e.controls.Launch(ctx, pkg))
 }
 
 // explain turns what went wrong with a phone into a refusal; object is the file or app that it was about. An error that
-// only says that the caller's time is over stays what it is.
-func (p readyPhone) explain(what, object string, err error) error {
+// only says that the time of ctx is over stays what it is.
+func (p readyPhone) explain(ctx context.Context, what, object string, err error) error {
 	if err == nil {
 		return nil
 	}
-	if r, ok := errors.AsType[*wire.Refusal](err); ok {
+	partly := errors.Is(err, phone.ErrPartlyTyped) // goes before what stopped it: it must not read as nothing typed
+	if r, ok := errors.AsType[*wire.Refusal](err); ok && !partly {
 		return r
 	}
 	args := map[string]any{"slot": p.slot, "serial": p.serial, "what": what}
-	if code := p.codeOf(err, object, args); code != "" {
+	if code := p.codeOf(ctx, err, object, args); code != "" {
 		return wire.Refuse(code, args).Because(err)
 	}
 	return err
 }
 
 // codeOf finds the code for an error and adds the arguments that its sentence needs.
-func (p readyPhone) codeOf(err error, object string, args map[string]any) wire.Code {
+func (p readyPhone) codeOf(ctx context.Context, err error, object string, args map[string]any) wire.Code {
 	unknown := errors.Is(err, phone.ErrUnknownOutcome)
 	select {
 	case <-p.conn.Done():
@@ -177,11 +178,10 @@ func (p readyPhone) codeOf(err error, object string, args map[string]any) wire.C
 	switch {
 	case unknown:
 		return wire.OutcomeUnknown
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return ""
 	case errors.Is(err, phone.ErrPartlyTyped):
-		args["reason"] = "typing stopped in the middle, and a part of the text is in the field"
-		return wire.CannotType
+		return detail(wire.PartlyTyped, "reason")
+	case ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)):
+		return ""
 	case errors.Is(err, phone.ErrDeviceSetup):
 		args["setting"] = "USB debugging (Security settings)"
 		return wire.PhoneSetup
@@ -197,10 +197,10 @@ func (p readyPhone) codeOf(err error, object string, args map[string]any) wire.C
 		return wire.Unsupported
 	case errors.Is(err, adb.ErrDisconnected):
 		return wire.PhoneLost
-	case errors.Is(err, adb.ErrTimeout):
-		return detail(wire.PhoneOffline, "detail")
 	case args["what"] == "observe":
 		return detail(wire.ObservationFailed, "detail")
+	case errors.Is(err, adb.ErrTimeout), errors.Is(err, context.DeadlineExceeded): // of a bound below ctx
+		return detail(wire.PhoneOffline, "detail")
 	}
 	return ""
 }

@@ -150,7 +150,12 @@ func (s *slot) forget() {
 	s.state.State, s.state.Reason = action.Empty, ""
 }
 
+// named notes whose link is being opened. A byte stream does not tell: then the phone that was there counts, until the
+// slot is empty.
 func (s *slot) named(serial string) {
+	if serial == "" {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.state.Serial = serial

@@ -29,7 +29,7 @@ func (a *attempt) look(ctx context.Context, want perception.Want) (*perception.S
 		}
 		a.log.Warn("observation failed", "try", n, "error", err)
 		if n >= a.limits.Observations {
-			return nil, wire.Refuse(wire.ObservationFailed, map[string]any{"slot": a.Slot, "detail": err.Error()}).Because(err)
+			return nil, wire.Refuse(wire.ObservationFailed, map[string]any{"slot": a.Slot, "serial": a.Phone, "detail": err.Error()}).Because(err)
 		}
 		if err := sleep(ctx, lookPause*time.Duration(n)); err != nil {
 			return nil, a.whyEnded(ctx)

@@ -3,7 +3,9 @@ package runner
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"syscall"
 	"time"
 
 	"phonerack/agent/perception"
@@ -118,7 +120,7 @@ type Result struct {
 // The result counts also with an error, which is about the task's form
 // (wire.BadRequest; nothing was done) or about writing the trajectory.
 func (r *Runner) Run(ctx context.Context, task Task) (Result, error) {
-	if err := checkTask(task); err != nil {
+	if err := task.Check(); err != nil {
 		return Result{Outcome: Failed, Message: err.Error(), Refusal: wire.From(err)}, err
 	}
 	a := &attempt{Runner: r, limits: r.Limits.withDefaults(), task: task}
@@ -128,7 +130,11 @@ func (r *Runner) Run(ctx context.Context, task Task) (Result, error) {
 	a.fillIn()
 	var err error
 	if a.diary, err = openTrajectory(r.Trajectory); err != nil {
-		refusal := wire.Refuse(wire.Internal, nil).Because(err)
+		code := wire.Internal
+		if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+			code = wire.RackFull
+		}
+		refusal := wire.Refuse(code, nil).Because(err)
 		return Result{Outcome: Failed, Message: refusal.Error(), Refusal: refusal}, err
 	}
 
@@ -150,7 +156,8 @@ const (
 	maxParams = 50
 )
 
-func checkTask(t Task) error {
+// Check refuses a task of bad form, as Run does, with wire.BadRequest.
+func (t Task) Check() error {
 	reason := ""
 	switch {
 	case t.Goal == "":
@@ -164,10 +171,10 @@ func checkTask(t Task) error {
 	}
 	for name, value := range t.Params {
 		if !paramName.MatchString(name) {
-			reason = "a parameter's name is not of the form a_b_c"
+			reason = fmt.Sprintf("the parameter name %.60q is not of the form a_b_c: small letters, digits and _, a letter first", name)
 		}
 		if len(value) > maxGoal {
-			reason = "a parameter is too long"
+			reason = fmt.Sprintf("the parameter %.60q is longer than %d bytes", name, maxGoal)
 		}
 	}
 	if reason == "" {

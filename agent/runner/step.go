@@ -3,7 +3,6 @@ package runner
 import (
 	"encoding/json"
 	"fmt"
-	"image"
 	"regexp"
 	"strings"
 	"time"
@@ -77,17 +76,20 @@ func (s *Step) decided(d planner.Decision) {
 	}
 }
 
-// acted notes what the tool did. What goes into a password field is not kept.
+// NotKept stands in a step's arguments for text that went, or may have been meant to go, into a password field.
+const NotKept = "(not kept)"
+
+// acted notes what the tool did. What goes into a password field is not kept, nor what was to go into a field that was
+// not found.
 func (s *Step) acted(out tools.Outcome) {
 	for _, p := range out.Points {
 		s.Points = append(s.Points, [2]int{p.X, p.Y})
 	}
-	if out.Target == nil {
-		return
-	}
-	s.Target = describe(*out.Target)
-	if out.Target.Password {
+	if out.Target == nil || out.Target.Password {
 		s.Arguments = withoutText(s.Arguments)
+	}
+	if out.Target != nil {
+		s.Target = describe(*out.Target)
 	}
 }
 
@@ -157,19 +159,10 @@ func withoutText(args json.RawMessage) json.RawMessage {
 	if json.Unmarshal(args, &m) != nil || m["text"] == nil {
 		return args
 	}
-	m["text"] = "(not kept)"
+	m["text"] = NotKept
 	b, err := json.Marshal(m)
 	if err != nil {
 		return json.RawMessage(`{}`)
 	}
 	return b
-}
-
-// touches returns the points as they are drawn.
-func (s *Step) touches() []image.Point {
-	points := make([]image.Point, len(s.Points))
-	for i, p := range s.Points {
-		points[i] = image.Pt(p[0], p[1])
-	}
-	return points
 }

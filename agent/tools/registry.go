@@ -49,7 +49,8 @@ type Tool struct {
 type Env struct {
 	Controls Controls
 	Scene    *perception.Scene // that the decision was made on
-	Slot     int               // for refusals
+	Slot     int               // for refusals, as Phone
+	Phone    string            // its serial number
 }
 
 // Outcome is what an execution came to, also one that failed.

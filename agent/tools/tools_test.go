@@ -180,9 +180,9 @@ func TestWriteErrors(t *testing.T) {
 	}{
 		{fmt.Errorf("tap: %w: %w", phone.ErrUnknownOutcome, context.DeadlineExceeded), wire.OutcomeUnknown, true, true},
 		{fence, wire.NotLeased, false, false},
-		{fmt.Errorf("type: %w: %w", phone.ErrPartlyTyped, fence), wire.NotLeased, true, false},
+		{fmt.Errorf("type: %w: %w", phone.ErrPartlyTyped, fence), wire.PartlyTyped, true, false},
 		{fmt.Errorf("type: %w: %w", phone.ErrPartlyTyped, phone.ErrUnknownOutcome), wire.OutcomeUnknown, true, true},
-		{fmt.Errorf("type: %w: %w", phone.ErrPartlyTyped, phone.ErrRejected), wire.CannotType, true, false},
+		{fmt.Errorf("type: %w: %w", phone.ErrPartlyTyped, phone.ErrRejected), wire.PartlyTyped, true, false},
 		{phone.ErrCannotType, wire.CannotType, false, false},
 		{phone.ErrDeviceSetup, wire.PhoneSetup, false, false},
 		{phone.ErrOffScreen, wire.BadArguments, false, false},

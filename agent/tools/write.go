@@ -24,7 +24,7 @@ func (o *Outcome) write(ctx context.Context, env Env, what string, do func() err
 			return ctx.Err() // nothing was sent
 		}
 	}
-	refusal, sent := explain(env.Slot, what, err)
+	refusal, sent := explain(env, what, err)
 	o.Wrote = o.Wrote || sent
 	o.Unknown = errors.Is(err, phone.ErrUnknownOutcome)
 	o.Settle = o.Wrote
@@ -33,23 +33,27 @@ func (o *Outcome) write(ctx context.Context, env Env, what string, do func() err
 
 // explain says why a write failed and whether something was, or may have been,
 // sent.
-func explain(slot int, what string, err error) (refusal *wire.Refusal, sent bool) {
+func explain(env Env, what string, err error) (refusal *wire.Refusal, sent bool) {
 	because := func(code wire.Code, args ...string) *wire.Refusal {
-		m := map[string]any{"slot": slot, "what": what}
+		m := map[string]any{"slot": env.Slot, "what": what}
+		if env.Phone != "" {
+			m["serial"] = env.Phone
+		}
 		for i := 0; i+1 < len(args); i += 2 {
 			m[args[i]] = args[i+1]
 		}
 		return wire.Refuse(code, m)
 	}
-	partly := errors.Is(err, phone.ErrPartlyTyped)
-	if r, ok := errors.AsType[*wire.Refusal](err); ok { // the fence's own words, or the phone's
-		return r, partly
-	}
 	switch {
 	case errors.Is(err, phone.ErrUnknownOutcome):
 		return because(wire.OutcomeUnknown), true
-	case partly:
-		return because(wire.CannotType, "reason", "typing stopped in the middle, and a part of the text is in the field"), true
+	case errors.Is(err, phone.ErrPartlyTyped): // whatever stopped it, be it the fence
+		return because(wire.PartlyTyped, "reason", err.Error()), true
+	}
+	if r, ok := errors.AsType[*wire.Refusal](err); ok { // the fence's own words, or the phone's
+		return r, false
+	}
+	switch {
 	case errors.Is(err, phone.ErrCannotType):
 		return because(wire.CannotType, "reason", err.Error()), false
 	case errors.Is(err, phone.ErrDeviceSetup):

@@ -142,7 +142,7 @@ func TestActThatTakesTooLongNamesThePhone(t *testing.T) {
 		b := newBench()
 		b.rack.Block = make(chan struct{})
 		_, err := b.call("lee", "tap", `{"slot":1,"x":1,"y":1}`)
-		want := "The phone in slot 1 did not finish (tap) within 30000 ms; look at its screen and try again."
+		want := "The phone in slot 1 (R5CT) did not finish (tap) within 30000 ms; look at its screen and try again."
 		if !wire.Is(err, wire.PhoneTimeout) || err.Error() != want {
 			t.Errorf("got %v", err)
 		}

@@ -63,8 +63,8 @@ const (
 	Unauthorized State = "unauthorized" // waits for a person to accept the prompt on the phone
 	Ready        State = "ready"
 	Limited      State = "limited" // shell and files work, the screen does not: still booting, in recovery, or no Android
-	Lost         State = "lost"   // was ready, does not answer; being tried again
-	Failed       State = "failed" // cannot be used; being tried again, more and more seldom
+	Lost         State = "lost"    // was ready, does not answer; being tried again
+	Failed       State = "failed"  // cannot be used; being tried again, more and more seldom
 )
 
 // PhoneState is one slot as `phones` lists it.

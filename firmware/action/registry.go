@@ -200,8 +200,18 @@ func timedOut(ctx context.Context, e entry, c *call, err error) error {
 		return r
 	}
 	return wire.Refuse(wire.PhoneTimeout, map[string]any{
-		"slot": slotOf(c.args), "what": e.Name, "timeout_ms": e.Timeout.Milliseconds(),
+		"slot": slotOf(c.args), "serial": c.serial(), "what": e.Name, "timeout_ms": e.Timeout.Milliseconds(),
 	}).Because(err)
+}
+
+// serial is that of the phone in the slot that the arguments name; "" if it is not known.
+func (c *call) serial() string {
+	for _, p := range c.rack.Phones() {
+		if slot := slotOf(c.args); slot != 0 && p.Slot == slot {
+			return p.Serial
+		}
+	}
+	return ""
 }
 
 // audit logs who asked for what, and never what was typed or sent.

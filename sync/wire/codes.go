@@ -58,6 +58,7 @@ const (
 	PhoneTimeout      Code = "phone_timeout"      // the phone did not finish in time
 	OutcomeUnknown    Code = "outcome_unknown"    // the act may or may not have happened
 	CannotType        Code = "cannot_type"        // the text has no way into this phone
+	PartlyTyped       Code = "partly_typed"       // a part of the text is in the field
 	AppMissing        Code = "app_missing"        // the app is not installed
 	FileMissing       Code = "file_missing"       // no such file on the phone
 	FileDenied        Code = "file_denied"        // the phone does not allow access to the file
@@ -80,6 +81,7 @@ const (
 	TaskCancelled  Code = "task_cancelled"  // someone cancelled the task
 	TaskFailed     Code = "task_failed"     // the planner gave up
 	TaskUnknown    Code = "task_unknown"    // no such task
+	RackFull       Code = "rack_full"       // the controller's own storage has no room left
 	LoopDetected   Code = "loop_detected"   // the same act on the same screen again and again
 	BadConfig      Code = "bad_config"      // a configuration file is wrong
 	BadRequest     Code = "bad_request"     // the request cannot be understood
