@@ -3,6 +3,7 @@ package firmware
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	"phonerack/agent/runner"
 	"phonerack/firmware/action"
 	"phonerack/firmware/lease"
+	"phonerack/firmware/store"
 	"phonerack/sync/wire"
 )
 
@@ -25,6 +27,10 @@ const leaseMargin = 30 * time.Second
 
 // StartTask implements action.Rack. When it returns the task is in the database and runs.
 func (r *Rack) StartTask(_ context.Context, spec action.TaskSpec, actor string) (action.TaskStatus, error) {
+	work := runner.Task{Goal: spec.Goal, Params: spec.Params, MaxSteps: spec.Steps}
+	if err := work.Check(); err != nil {
+		return action.TaskStatus{}, err
+	}
 	s, ok := r.slots[spec.Slot]
 	if !ok {
 		return action.TaskStatus{}, wire.Refuse(wire.SlotUnknown, map[string]any{"slot": spec.Slot})
@@ -45,7 +51,11 @@ func (r *Rack) StartTask(_ context.Context, spec action.TaskSpec, actor string) 
 	if err := r.taskLog.put(t.snapshot()); err != nil {
 		t.lease.Release()
 		r.dismiss(t)
-		return action.TaskStatus{}, fmt.Errorf("write the task down: %w", err)
+		err = fmt.Errorf("write the task down: %w", err)
+		if errors.Is(err, store.ErrFull) {
+			err = wire.Refuse(wire.RackFull, nil).Because(err)
+		}
+		return action.TaskStatus{}, err
 	}
 	go func() {
 		defer r.dismiss(t)
@@ -119,7 +129,7 @@ func (t *task) attempt(spec action.TaskSpec) (result runner.Result) {
 		Observer: perception.NewObserver(t.live.phone, perception.Options{}),
 		Controls: t.live.phone.Under(t.lease), Planner: t.rack.planner,
 		Slot: spec.Slot, Phone: t.live.serial, Gone: t.live.conn.Done(), Screens: t.rack.screens,
-		Trajectory: t.rack.taskFolder(t.id), Logger: t.log, OnStep: t.step,
+		Trajectory: t.rack.taskFolder(t.id), Logger: t.rack.log, OnStep: t.step,
 	}
 	result, err := run.Run(t.ctx, runner.Task{
 		ID: t.id, Attempt: 1, Goal: spec.Goal, Params: spec.Params, MaxSteps: spec.Steps, Deadline: time.Now().Add(spec.Within),
