@@ -30,7 +30,7 @@ var validID = regexp.MustCompile(`^[a-z0-9-]{1,63}$`)
 // A checker collects the faults of a configuration.
 type checker struct {
 	file   string
-	at     map[string]position
+	at     map[string]board.Position
 	faults []error
 }
 
@@ -39,7 +39,7 @@ func (c *checker) fault(key, format string, args ...any) {
 	f := board.Fault{File: c.file, Text: fmt.Sprintf(format, args...)}
 	for k := key; k != ""; {
 		if p, ok := c.at[k]; ok {
-			f.Line, f.Column = p.line, p.column
+			f.Line, f.Column = p.Line, p.Column
 			break
 		}
 		k = k[:max(0, strings.LastIndexByte(k, '.'))]

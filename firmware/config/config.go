@@ -130,7 +130,7 @@ func Load(path string) (*Config, error) {
 		return nil, fmt.Errorf("find the folder of %s: %w", path, err)
 	}
 	c.resolve(folder)
-	check := checker{file: path, at: positions(data)}
+	check := checker{file: path, at: board.Positions(data)}
 	check.all(&c)
 	if err := errors.Join(check.faults...); err != nil {
 		return nil, err

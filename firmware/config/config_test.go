@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"phonerack/hal/board"
 )
 
 func TestExampleIsValid(t *testing.T) {
@@ -156,6 +158,6 @@ func FuzzLoad(f *testing.F) {
 	f.Add(good)
 	f.Add("[[stream]]\n[stream.slot]\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		positions([]byte(text))
+		board.Positions([]byte(text))
 	})
 }

@@ -104,7 +104,7 @@ func Parse(file string, data []byte) (*Board, error) {
 	if err := decoder.Decode(&b); err != nil {
 		return nil, syntaxFaults(file, err)
 	}
-	c := checker{file: file, at: positions(data)}
+	c := checker{file: file, at: Positions(data)}
 	c.board(&b)
 	if err := errors.Join(c.faults...); err != nil {
 		return nil, err
@@ -139,13 +139,13 @@ var validPath = regexp.MustCompile(fmt.Sprintf(`^%[1]s-%[1]s(\.%[1]s){0,%[2]d}$`
 // checker collects the faults of a board file.
 type checker struct {
 	file   string
-	at     map[string]position
+	at     map[string]Position
 	faults []error
 }
 
 func (c *checker) fault(key, format string, args ...any) {
 	p := c.at[key]
-	c.faults = append(c.faults, Fault{c.file, p.line, p.column, fmt.Sprintf(format, args...)})
+	c.faults = append(c.faults, Fault{c.file, p.Line, p.Column, fmt.Sprintf(format, args...)})
 }
 
 // slotFault reports a fault at a slot's key, or at the slot's heading when the key is absent.

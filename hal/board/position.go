@@ -6,13 +6,13 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// position is a place in the file, both from 1.
-type position struct{ line, column int }
+// A Position is a place in a file, both from 1.
+type Position struct{ Line, Column int }
 
-// positions says where each key of a board file stands, by names such as "name", "slot[2]" and
+// Positions says where each key of a TOML file stands, by names such as "name", "rack.id", "slot[2]" and
 // "slot[2].path". The decoder drops places once a value is of the right type; people need them.
-func positions(data []byte) map[string]position {
-	at := map[string]position{}
+func Positions(data []byte) map[string]Position {
+	at := map[string]Position{}
 	var p unstable.Parser
 	p.Reset(data)
 	table, counts := "", map[string]int{}
@@ -40,14 +40,14 @@ func positions(data []byte) map[string]position {
 }
 
 // key gives an expression's dotted key and where it begins.
-func key(p *unstable.Parser, e *unstable.Node) (name string, where position) {
+func key(p *unstable.Parser, e *unstable.Node) (name string, where Position) {
 	for it := e.Key(); it.Next(); {
 		n := it.Node()
 		if name != "" {
 			name += "."
 		} else {
 			start := p.Shape(n.Raw).Start
-			where = position{start.Line, start.Column}
+			where = Position{start.Line, start.Column}
 		}
 		name += string(n.Data)
 	}

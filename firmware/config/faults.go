@@ -6,52 +6,9 @@ import (
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
-	"github.com/pelletier/go-toml/v2/unstable"
 
 	"phonerack/hal/board"
 )
-
-// A position is a place in the file; both count from 1.
-type position struct{ line, column int }
-
-// positions says where each key stands, by names such as "rack.id" and "stream[2].slot": the decoder forgets the places
-// of values that have the right type.
-func positions(data []byte) map[string]position {
-	at := map[string]position{}
-	var p unstable.Parser
-	p.Reset(data)
-	table, count := "", map[string]int{}
-	for p.NextExpression() {
-		e := p.Expression()
-		if e.Kind == unstable.Comment {
-			continue
-		}
-		name, where := dotted(&p, e)
-		switch e.Kind {
-		case unstable.ArrayTable:
-			name, count[name] = fmt.Sprintf("%s[%d]", name, count[name]), count[name]+1
-			table = name + "."
-		case unstable.Table:
-			table = name + "."
-		default:
-			name = table + name
-		}
-		at[name] = where
-	}
-	return at
-}
-
-func dotted(p *unstable.Parser, e *unstable.Node) (name string, where position) {
-	var parts []string
-	for it := e.Key(); it.Next(); {
-		if len(parts) == 0 {
-			start := p.Shape(it.Node().Raw).Start
-			where = position{start.Line, start.Column}
-		}
-		parts = append(parts, string(it.Node().Data))
-	}
-	return strings.Join(parts, "."), where
-}
 
 // syntaxFaults turns the decoder's errors into faults.
 func syntaxFaults(file string, err error) error {
