@@ -77,16 +77,7 @@ func (s *session) follow(id string) (action.TaskStatus, error) {
 	return status, err
 }
 
-// step is what rackctl prints of a step; the rest is in the trajectory.
-type step struct {
-	N      int    `json:"n"`
-	Tool   string `json:"tool"`
-	Target string `json:"target"`
-
-	Outcome string `json:"outcome"`
-	Effect  string `json:"effect"`
-}
-
+// printSteps prints one line for each step.
 func (s *session) printSteps(r io.Reader) {
 	lines := json.NewDecoder(bufio.NewReader(r))
 	for {
@@ -99,14 +90,7 @@ func (s *session) printSteps(r io.Reader) {
 		if s.json || e.Step == nil || json.Unmarshal(e.Step, &one) != nil {
 			continue
 		}
-		what := one.Tool
-		if what == "" {
-			what = "no decision"
-		}
-		if one.Target != "" {
-			what += " " + one.Target
-		}
-		fmt.Fprintf(s.stdout, "step %d: %s -> %s; %s\n", one.N, plain(what), plain(one.Outcome), plain(one.Effect))
+		fmt.Fprintf(s.stdout, "step %d: %s -> %s\n", one.N, plain(one.act()), plain(one.came()))
 	}
 }
 
