@@ -31,6 +31,6 @@ type refused struct{ err error }
 func (r refused) Tap(context.Context, int, int) error                            { return r.err }
 func (r refused) LongPress(context.Context, int, int, time.Duration) error       { return r.err }
 func (r refused) Swipe(context.Context, int, int, int, int, time.Duration) error { return r.err }
-func (r refused) InputText(context.Context, string) error                        { return r.err }
+func (r refused) Type(context.Context, string) (string, error)                   { return "", r.err }
 func (r refused) Key(context.Context, string) error                              { return r.err }
 func (r refused) Launch(context.Context, string) error                           { return r.err }

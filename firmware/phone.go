@@ -128,10 +128,6 @@ func (e explained) Swipe(ctx context.Context, x1, y1, x2, y2 int, d time.Duratio
 	return e.phone.explain(ctx, "swipe", "", e.controls.Swipe(ctx, x1, y1, x2, y2, d))
 }
 
-func (e explained) InputText(ctx context.Context, text string) error {
-	return e.phone.explain(ctx, "type", "", e.controls.InputText(ctx, text))
-}
-
 func (e explained) Key(ctx context.Context, name string) error {
 	return e.phone.explain(ctx, "press "+name, "", e.controls.Key(ctx, name))
 }
@@ -148,7 +144,7 @@ func (p readyPhone) explain(ctx context.Context, what, object string, err error)
 	}
 	partly := errors.Is(err, phone.ErrPartlyTyped) // goes before what stopped it: it must not read as nothing typed
 	if r, ok := errors.AsType[*wire.Refusal](err); ok && !partly {
-		return r
+		return r.With(map[string]any{"slot": p.slot, "serial": p.serial})
 	}
 	args := map[string]any{"slot": p.slot, "serial": p.serial, "what": what}
 	if code := p.codeOf(ctx, err, object, args); code != "" {

@@ -137,6 +137,23 @@ func (o *Observer) readOnce(ctx context.Context, want Want) reading {
 		together(PartImage, func() (err error) { r.image, err = o.source.Screenshot(ctx); return })
 	}
 	wg.Wait()
+	if r.image != nil && r.treeErr == nil && black(r.image) { // a window that forbids pictures: there are elements to be seen
+		r.image, missing[PartImage] = nil, true
+	}
 	r.missing = missing
 	return r
+}
+
+// black tells whether nothing but opaque black is in the picture.
+func black(img *image.RGBA) bool {
+	b := img.Bounds()
+	for y := b.Min.Y; y < b.Max.Y; y++ {
+		row := img.Pix[img.PixOffset(b.Min.X, y) : img.PixOffset(b.Max.X-1, y)+4]
+		for i := 0; i < len(row); i += 4 {
+			if row[i] != 0 || row[i+1] != 0 || row[i+2] != 0 || row[i+3] != 0xff {
+				return false
+			}
+		}
+	}
+	return !b.Empty()
 }

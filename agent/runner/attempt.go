@@ -228,6 +228,9 @@ func (a *attempt) after(ctx context.Context, step *Step, before *perception.Scen
 	if err != nil {
 		return a.ended(wire.From(err))
 	}
+	if step.Text == tools.TextFailed && step.Refusal == nil {
+		step.went(outcomeFailed, wire.Refuse(wire.TextDiffers, map[string]any{"slot": a.Slot, "serial": a.Phone}))
+	}
 	step.Effect = effect(perception.Compare(before, scene))
 	a.scene = scene
 	return nil

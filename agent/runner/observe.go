@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"phonerack/agent/perception"
 	"phonerack/agent/tools"
@@ -69,19 +67,12 @@ const (
 	readBackPause = 300 * time.Millisecond
 )
 
-// Verdicts on typed text.
-const (
-	textVerified   = "verified"   // the field shows it
-	textUnverified = "unverified" // the field is not there to be read
-	textFailed     = "failed"     // the field shows something else
-)
-
 // readBack compares the field with what was typed and returns the scene that it
 // looked at last.
 func (a *attempt) readBack(ctx context.Context, scene *perception.Scene, typed tools.Typed) (string, *perception.Scene, error) {
 	for n := 1; ; n++ {
-		verdict := textVerdict(scene, typed)
-		if verdict != textFailed || n == readBacks {
+		verdict := typed.Verdict(scene)
+		if verdict != tools.TextFailed || n == readBacks {
 			return verdict, scene, nil
 		}
 		if err := sleep(ctx, readBackPause); err != nil {
@@ -93,43 +84,6 @@ func (a *attempt) readBack(ctx context.Context, scene *perception.Scene, typed t
 		}
 		scene = next
 	}
-}
-
-func textVerdict(scene *perception.Scene, typed tools.Typed) string {
-	field := sameField(scene, typed.Field)
-	if field == nil {
-		return textUnverified
-	}
-	shown := field.Text
-	ok := strings.Contains(shown, typed.Text)
-	if field.Password {
-		n, before, added := utf8.RuneCountInString(shown), utf8.RuneCountInString(typed.Field.Text), utf8.RuneCountInString(typed.Text)
-		ok = n == added || n == before+added // before may have been the hint
-	}
-	switch {
-	case ok:
-		return textVerified
-	case typed.Submit:
-		return textUnverified // sending empties many fields
-	}
-	return textFailed
-}
-
-// sameField finds the field again: by its id, else by where it was, else the one
-// that has the cursor.
-func sameField(scene *perception.Scene, was perception.Element) *perception.Element {
-	for _, same := range []func(perception.Element) bool{
-		func(e perception.Element) bool { return was.ID != "" && e.ID == was.ID && e.Class == was.Class },
-		func(e perception.Element) bool { return was.ID == "" && e.Bounds == was.Bounds },
-		func(e perception.Element) bool { return was.ID == "" && e.Focused },
-	} {
-		for i, e := range scene.Elements {
-			if e.Editable && same(e) {
-				return &scene.Elements[i]
-			}
-		}
-	}
-	return nil
 }
 
 // effect describes a difference in a few words.

@@ -12,6 +12,7 @@ import (
 
 	"phonerack/agent/phone"
 	"phonerack/agent/planner/script"
+	"phonerack/agent/tools"
 	"phonerack/sync/wire"
 )
 
@@ -380,9 +381,9 @@ func TestTypedTextIsReadBack(t *testing.T) {
 		lose         int
 		want         string
 	}{
-		{"all there", typeTea, 0, textVerified},
-		{"letters lost", typeTea, 1, textFailed},
-		{"letters lost, then sent", `input_text {"text":"tea","element":0,"generation":$gen,"submit":true}`, 1, textUnverified},
+		{"all there", typeTea, 0, tools.TextVerified},
+		{"letters lost", typeTea, 1, tools.TextFailed},
+		{"letters lost, then sent", `input_text {"text":"tea","element":0,"generation":$gen,"submit":true}`, 1, tools.TextUnverified},
 	} {
 		bubble(t, c.name, func(t *testing.T) {
 			r, _ := newRunner(&stage{app: "a.shop", lose: c.lose}, c.answer, finishWell)

@@ -166,11 +166,11 @@ func TestPasswordsAreNotKept(t *testing.T) {
 	if line := s.line(); strings.Contains(line, "hunter2") || !strings.Contains(line, "(not kept)") || strings.Contains(line, "•") {
 		t.Error(line)
 	}
-	for text, want := range map[string]string{"•••••••": textVerified, "••••••••••": textVerified, "••••": textFailed} {
+	for text, want := range map[string]string{"•••••••": tools.TextVerified, "••••••••••": tools.TextVerified, "••••": tools.TextFailed} {
 		was := perception.Element{ID: "a:id/pin", Editable: true, Password: true, Text: "•••"}
 		now := was
 		now.Text = text
-		got := textVerdict(&perception.Scene{Elements: []perception.Element{now}}, tools.Typed{Field: was, Text: "hunter2"})
+		got := tools.Typed{Field: was, Text: "hunter2"}.Verdict(&perception.Scene{Elements: []perception.Element{now}})
 		if got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}

@@ -50,7 +50,7 @@ var launchApp = Tool{
 		}
 		err = out.write(ctx, env, "start of "+call.Package, func() error { return env.Controls.Launch(ctx, call.Package) })
 		if wire.Is(err, wire.AppMissing) {
-			return wire.Refuse(wire.AppMissing, map[string]any{"app": call.Package, "slot": env.Slot, "serial": env.Phone}).Because(err)
+			return wire.Refuse(wire.AppMissing, map[string]any{"app": call.Package}).With(env.place()).Because(err)
 		}
 		return err
 	},

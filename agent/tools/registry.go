@@ -67,13 +67,6 @@ type Outcome struct {
 	Settle   bool                // the screen may change now: wait until it rests
 }
 
-// Typed is what a field should hold after typing.
-type Typed struct {
-	Field  perception.Element // as it was before
-	Text   string             // that was typed
-	Submit bool               // the field may be gone after it
-}
-
 // Registry is a fixed list of tools.
 type Registry struct {
 	tools  []Tool

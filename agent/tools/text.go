@@ -37,10 +37,10 @@ var inputText = Tool{
 			return err
 		}
 		if out.Target == nil {
-			out.Target = focusedField(env.Scene)
+			out.Target = FocusedField(env.Scene)
 		}
 		if out.Target == nil {
-			return wire.Refuse(wire.CannotType, map[string]any{"reason": "no field has the cursor and the call names none"})
+			return cannotType(env, "no field has the cursor and the call names none")
 		}
 		if err := putCursor(ctx, env, out); err != nil {
 			return err
@@ -56,11 +56,15 @@ var inputText = Tool{
 	},
 }
 
+func cannotType(env Env, reason string) error {
+	return wire.Refuse(wire.CannotType, map[string]any{"reason": reason}).With(env.place())
+}
+
 // putCursor touches the field unless it has the cursor already.
 func putCursor(ctx context.Context, env Env, out *Outcome) error {
 	field := out.Target
 	if !field.Editable {
-		return wire.Refuse(wire.CannotType, map[string]any{"reason": "the element is not a field that takes text"})
+		return cannotType(env, "the element is not a field that takes text")
 	}
 	if field.Focused {
 		return nil
@@ -76,7 +80,8 @@ func putCursor(ctx context.Context, env Env, out *Outcome) error {
 	return sleep(ctx, focusTime)
 }
 
-func focusedField(s *perception.Scene) *perception.Element {
+// FocusedField returns the field that has the cursor, nil if there is none.
+func FocusedField(s *perception.Scene) *perception.Element {
 	for i := range s.Elements {
 		if e := s.Elements[i]; e.Editable && e.Focused {
 			return &e

@@ -93,7 +93,7 @@ var swipe = Tool{
 			}
 		}
 		if r.Empty() {
-			return wire.Refuse(wire.ObservationFailed, map[string]any{"slot": env.Slot, "serial": env.Phone, "detail": "the size of the display is not known"})
+			return wire.Refuse(wire.ObservationFailed, map[string]any{"detail": "the size of the display is not known"}).With(env.place())
 		}
 		from, to := stroke(r, call.Direction)
 		out.Points = []image.Point{from, to}

@@ -35,10 +35,8 @@ func (o *Outcome) write(ctx context.Context, env Env, what string, do func() err
 // sent.
 func explain(env Env, what string, err error) (refusal *wire.Refusal, sent bool) {
 	because := func(code wire.Code, args ...string) *wire.Refusal {
-		m := map[string]any{"slot": env.Slot, "what": what}
-		if env.Phone != "" {
-			m["serial"] = env.Phone
-		}
+		m := env.place()
+		m["what"] = what
 		for i := 0; i+1 < len(args); i += 2 {
 			m[args[i]] = args[i+1]
 		}
@@ -51,7 +49,7 @@ func explain(env Env, what string, err error) (refusal *wire.Refusal, sent bool)
 		return because(wire.PartlyTyped, "reason", err.Error()), true
 	}
 	if r, ok := errors.AsType[*wire.Refusal](err); ok { // the fence's own words, or the phone's
-		return r, false
+		return r.With(env.place()), false
 	}
 	switch {
 	case errors.Is(err, phone.ErrCannotType):
@@ -69,4 +67,13 @@ func explain(env Env, what string, err error) (refusal *wire.Refusal, sent bool)
 	}
 	// What had to be read of the phone before the write was not there.
 	return because(wire.ObservationFailed, "detail", err.Error()), false
+}
+
+// place names the phone in a refusal's arguments.
+func (e Env) place() map[string]any {
+	m := map[string]any{"slot": e.Slot}
+	if e.Phone != "" {
+		m["serial"] = e.Phone
+	}
+	return m
 }

@@ -68,7 +68,7 @@ func TestWhatIsPrinted(t *testing.T) {
 		{args: "tap 1 --element 3 --generation 7", stdout: "touched 103 200\n"},
 		{args: "tap 1 --text Add", stdout: "touched 3 300\n"},
 		{args: "swipe 1 1 2 3 4", stdout: "done\n"},
-		{args: "type 1 kettle", stdout: "done\n"},
+		{args: "type 1 kettle", stdout: "typed; text verified\n"},
 		{args: "shell 1 cat", stdin: "in", stdout: "in"},
 		{args: "shell 1 fail", stdout: "out\n", stderr: "err\n", code: 3},
 		{args: "shell 1 no --such-flag", code: 127},

@@ -1,9 +1,8 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"os"
+	"io"
 	"strconv"
 	"time"
 
@@ -57,9 +56,13 @@ func (c observeCommand) Run(s *session) error {
 	return call(s, "observe", args, func(o action.Observation) error {
 		if c.Image != "" {
 			if len(o.Image) == 0 {
-				return errors.New("the phone gave no picture")
+				return fmt.Errorf("the phone in slot %d gave no picture of its screen: try again, or look without --image", c.Slot)
 			}
-			if err := os.WriteFile(c.Image, o.Image, 0o644); err != nil {
+			err := writeWhole(c.Image, func(w io.Writer) error {
+				_, err := w.Write(o.Image)
+				return err
+			})
+			if err != nil {
 				return err
 			}
 		}
@@ -121,7 +124,10 @@ type typeCommand struct {
 }
 
 func (c typeCommand) Run(s *session) error {
-	return act(s, "input_text", action.TextArgs{SlotArgs: c.args(), Text: c.Text})
+	return call(s, "input_text", action.TextArgs{SlotArgs: c.args(), Text: c.Text}, func(typed action.Typed) error {
+		_, err := fmt.Fprintf(s.stdout, "typed; text %s\n", typed.Text)
+		return err
+	})
 }
 
 type keyCommand struct {

@@ -91,6 +91,11 @@ type Phones struct {
 // Done is the result of an act that has nothing to tell.
 type Done struct{}
 
+// Typed is the result of input_text.
+type Typed struct {
+	Text string `json:"text"` // "verified" if the field shows the text, "unverified" if no field could be read
+}
+
 const (
 	lookTimeout  = time.Minute
 	touchTimeout = 30 * time.Second
@@ -109,7 +114,9 @@ func phoneActions() []entry {
 		define(touch("tap", "tap an element, a text or a point"), tap),
 		define(touch("long_press", "press an element, a text or a point for a second"), press),
 		define(touch("swipe", "move a finger over the screen"), swipe),
-		define(touch("input_text", "type into the focused field"), inputText),
+		define(Definition{
+			Name: "input_text", Summary: "type into the focused field and read it back", Role: Operator, NeedsLease: true, Timeout: lookTimeout,
+		}, inputText),
 		define(touch("press_key", "press a key"), pressKey),
 		define(touch("launch_app", "start an app"), launchApp),
 		define(Definition{Name: "hold", Summary: "keep a slot for yourself, or keep it longer", Role: Operator, Idempotent: true, Timeout: quick}, hold),
@@ -172,7 +179,12 @@ func swipe(ctx context.Context, c *call, args *SwipeArgs) (any, error) {
 }
 
 func inputText(ctx context.Context, c *call, args *TextArgs) (any, error) {
-	return control(c, args.Slot, func(controls Controls) error { return controls.InputText(ctx, args.Text) })
+	p, err := c.rack.Phone(args.Slot)
+	if err != nil {
+		return nil, err
+	}
+	verdict, err := p.Under(c.fence).Type(ctx, args.Text)
+	return Typed{Text: verdict}, err
 }
 
 func pressKey(ctx context.Context, c *call, args *KeyArgs) (any, error) {

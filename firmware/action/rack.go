@@ -48,7 +48,8 @@ type Controls interface {
 	Tap(ctx context.Context, x, y int) error
 	LongPress(ctx context.Context, x, y int, d time.Duration) error
 	Swipe(ctx context.Context, x1, y1, x2, y2 int, d time.Duration) error
-	InputText(ctx context.Context, text string) error
+	// Type tells whether the field shows the text ("verified") or could not be read ("unverified"); a field that shows something else is an error.
+	Type(ctx context.Context, text string) (verdict string, err error)
 	Key(ctx context.Context, name string) error
 	Launch(ctx context.Context, pkg string) error
 }

@@ -59,6 +59,7 @@ const (
 	OutcomeUnknown    Code = "outcome_unknown"    // the act may or may not have happened
 	CannotType        Code = "cannot_type"        // the text has no way into this phone
 	PartlyTyped       Code = "partly_typed"       // a part of the text is in the field
+	TextDiffers       Code = "text_differs"       // the field shows something else than what was typed
 	AppMissing        Code = "app_missing"        // the app is not installed
 	FileMissing       Code = "file_missing"       // no such file on the phone
 	FileDenied        Code = "file_denied"        // the phone does not allow access to the file

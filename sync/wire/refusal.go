@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 )
 
@@ -37,6 +38,14 @@ func Refuse(code Code, args map[string]any) *Refusal {
 func (r *Refusal) Because(cause error) *Refusal {
 	c := *r
 	c.cause = cause
+	return &c
+}
+
+// With returns a copy that has the arguments too, where it has none of that name.
+func (r *Refusal) With(args map[string]any) *Refusal {
+	c := *r
+	c.Args = maps.Clone(args)
+	maps.Copy(c.Args, r.Args)
 	return &c
 }
 

@@ -220,8 +220,8 @@ func (c controls) Swipe(ctx context.Context, x1, y1, x2, y2 int, d time.Duration
 	return c.write(ctx, "swipe %d %d %d %d %s", x1, y1, x2, y2, d)
 }
 
-func (c controls) InputText(ctx context.Context, text string) error {
-	return c.write(ctx, "type %s", text)
+func (c controls) Type(ctx context.Context, text string) (string, error) {
+	return "verified", c.write(ctx, "type %s", text)
 }
 
 func (c controls) Key(ctx context.Context, name string) error { return c.write(ctx, "key %s", name) }
