@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
+	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/thejerf/suture/v4"
@@ -31,6 +34,7 @@ const (
 	stopStore = 1400 * time.Millisecond
 
 	sweepInterval = time.Second
+	owedInterval  = 10 * time.Second
 	copyInterval  = 6 * time.Hour
 )
 
@@ -41,6 +45,10 @@ type Options struct {
 	Screens bool   // send the planner a picture of each screen
 	Dialer  Dialer // of USB links; nil without USB
 	Logger  *slog.Logger
+
+	ADB       adb.Options          // bounds of the connections to phones; the keys are the rack's own
+	Clock     func() time.Duration // of the leases; nil is lease.BootTime
+	StoreSize int                  // most bytes of the database; 0 is store.DefaultMaxSize
 
 	// Watch gives the events of the bus until ctx ends; nil is the kernel's own.
 	Watch func(ctx context.Context) <-chan bus.Event
@@ -67,7 +75,8 @@ type Rack struct {
 	working sync.WaitGroup // tasks
 
 	mu       sync.Mutex
-	tasks    map[string]*task // guarded by mu, as is stopping
+	tasks    map[string]*task             // guarded by mu, as is what follows
+	owed     map[string]action.TaskStatus // results that could not be written down yet
 	stopping bool
 }
 
@@ -75,18 +84,44 @@ type Rack struct {
 func New(o Options) (*Rack, error) {
 	r := &Rack{
 		config: o.Config, planner: o.Planner, screens: o.Screens, log: o.Logger, onReady: o.OnReady,
-		slots: map[int]*slot{}, tasks: map[string]*task{},
+		slots: map[int]*slot{}, tasks: map[string]*task{}, owed: map[string]action.TaskStatus{},
 	}
 	state := o.Config.Rack.State
 	var err error
-	if r.store, err = store.Open(store.Options{Path: filepath.Join(state, "rackd.db"), Logger: r.log}); err != nil {
-		return nil, fmt.Errorf("open the database: %w", err)
+	if r.store, err = store.Open(store.Options{Path: filepath.Join(state, "rackd.db"), MaxSize: o.StoreSize, Logger: r.log}); err != nil {
+		return nil, fmt.Errorf("open the database: %w", remedied(err, state))
 	}
 	if err := r.prepare(o); err != nil {
 		r.store.Close()
 		return nil, err
 	}
 	return r, nil
+}
+
+// loadKey reads or makes the key that phones know this rack by. What a crash in the middle of making one has left goes
+// away: the lock on the state folder is held.
+func loadKey(state string) (*adb.Key, error) {
+	left, err := filepath.Glob(filepath.Join(state, ".adbkey-*"))
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range left {
+		if err := os.Remove(name); err != nil {
+			return nil, err
+		}
+	}
+	return adb.LoadOrCreateKey(filepath.Join(state, "adbkey"))
+}
+
+// remedied adds what to do about a state folder that cannot be written.
+func remedied(err error, state string) error {
+	switch {
+	case errors.Is(err, store.ErrFull), errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return fmt.Errorf("%w: free some space in the state folder %s", err, state)
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS), errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+		return fmt.Errorf("%w: let rackd write to the state folder %s, or name another in rack.state", err, state)
+	}
+	return err
 }
 
 func (r *Rack) prepare(o Options) error {
@@ -106,12 +141,17 @@ func (r *Rack) prepare(o Options) error {
 	if err := r.taskLog.endOpen(time.Now().UTC()); err != nil {
 		return err
 	}
-	key, err := adb.LoadOrCreateKey(filepath.Join(state, "adbkey"))
+	key, err := loadKey(state)
 	if err != nil {
-		return fmt.Errorf("open the ADB key: %w", err)
+		return fmt.Errorf("open the ADB key: %w", remedied(err, state))
 	}
-	r.leases = lease.NewTable(lease.Options{Now: lease.BootTime, MaxHold: time.Duration(r.config.Control.MaxHold)})
-	r.furnish(o, adb.Options{Keys: []*adb.Key{key}, Comment: "rackd@" + r.config.Rack.ID})
+	clock := o.Clock
+	if clock == nil {
+		clock = lease.BootTime
+	}
+	r.leases = lease.NewTable(lease.Options{Now: clock, MaxHold: time.Duration(r.config.Control.MaxHold)})
+	o.ADB.Keys, o.ADB.Comment = []*adb.Key{key}, "rackd@"+r.config.Rack.ID
+	r.furnish(o, o.ADB)
 	r.socket, err = control.Listen(r.config.Control.Socket, r.config.Control.Group)
 	return err
 }
@@ -143,6 +183,7 @@ func (r *Rack) furnish(o Options, hello adb.Options) {
 	}
 	r.tree.Add(service{"control socket", r.serveControl})
 	r.tree.Add(service{"sweeper of leases", every(sweepInterval, func() { r.leases.Sweep() })})
+	r.tree.Add(service{"writer of owed results", every(owedInterval, r.payOwed)})
 	r.tree.Add(service{"copier of the database", every(copyInterval, r.copyStore)})
 }
 
@@ -184,6 +225,7 @@ func (r *Rack) Run(ctx context.Context) error {
 	if ended != nil && !within(stopTree, func() { <-ended }) {
 		r.log.Error("not everything stopped in time; the rest is abandoned")
 	}
+	r.payOwed()
 	var closeErr error
 	if !within(stopStore, func() { closeErr = r.store.Close() }) {
 		r.log.Error("the database did not close in time and is abandoned; nothing committed is lost")

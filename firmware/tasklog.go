@@ -2,6 +2,7 @@ package firmware
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -88,9 +89,21 @@ func (l *taskLog) endOpen(now time.Time) error {
 		if err := l.put(status); err != nil {
 			return fmt.Errorf("end a task that was cut: %w", err)
 		}
+		l.clean(status.ID)
 		l.log.Warn("task was cut by the end of rackd", "task", status.ID, "slot", status.Slot)
 	}
 	return nil
+}
+
+// clean removes what a trajectory that was cut has begun and not finished.
+func (l *taskLog) clean(id string) {
+	left, err := filepath.Glob(filepath.Join(l.folder, filepath.Base(id), ".index-*"))
+	for _, name := range left {
+		err = errors.Join(err, os.Remove(name))
+	}
+	if err != nil {
+		l.log.Warn("an unfinished page could not be removed", "task", id, "err", err)
+	}
 }
 
 // prune forgets the oldest tasks. It only costs room if it fails.

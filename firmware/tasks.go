@@ -140,14 +140,16 @@ func (t *task) attempt(spec action.TaskSpec) (result runner.Result) {
 	return result
 }
 
-// conclude commits the result, and only then shows it. A rack that cannot write shows it until the task is forgotten.
+// conclude commits the result, and only then shows it. What cannot be written is owed: it is shown, and written when there
+// is room.
 func (t *task) conclude(result runner.Result) {
 	status := t.snapshot()
 	status.State = taskState(result)
 	status.Message, status.Refusal = result.Message, result.Refusal
 	status.Steps, status.Wrote, status.Ended = result.Steps, result.Wrote, time.Now().UTC()
 	if err := t.rack.taskLog.put(status); err != nil {
-		t.log.Error("the task's result could not be written down", "err", err)
+		t.log.Error("the task's result could not be written down yet", "err", err)
+		t.rack.owe(status)
 	}
 	t.update(status)
 }
@@ -177,6 +179,8 @@ func (r *Rack) Tasks(limit int) ([]action.TaskStatus, error) {
 	for i := range list {
 		if t := r.running(list[i].ID); t != nil {
 			list[i] = t.snapshot()
+		} else if owed, ok := r.owes(list[i].ID); ok {
+			list[i] = owed
 		}
 	}
 	return list, err
@@ -187,6 +191,9 @@ func (r *Rack) Task(id string) (action.TaskStatus, error) {
 	if t := r.running(id); t != nil {
 		return t.snapshot(), nil
 	}
+	if owed, ok := r.owes(id); ok {
+		return owed, nil
+	}
 	return r.taskLog.get(id)
 }
 
@@ -194,7 +201,7 @@ func (r *Rack) Task(id string) (action.TaskStatus, error) {
 func (r *Rack) CancelTask(id, actor string) (action.TaskStatus, error) {
 	t := r.running(id)
 	if t == nil {
-		return r.taskLog.get(id)
+		return r.Task(id)
 	}
 	t.log.Info("task cancelled", "actor", actor)
 	t.cancel(wire.Refuse(wire.TaskCancelled, map[string]any{"task": id}))

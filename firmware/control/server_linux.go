@@ -46,6 +46,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+actionsPath, s.list)
 	mux.HandleFunc("POST "+actionsPath+"/{name}", s.action)
+	mux.HandleFunc("/", s.unknown)
 	server := &http.Server{
 		Handler: mux, ReadHeaderTimeout: headerTimeout, ReadTimeout: s.readTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		BaseContext: func(net.Listener) context.Context { return ctx },
@@ -97,6 +98,11 @@ func (s *Server) identify(ctx context.Context, conn net.Conn) context.Context {
 
 func (s *Server) list(w http.ResponseWriter, _ *http.Request) {
 	s.answer(w, newAnswer(s.registry.Definitions(), nil))
+}
+
+// unknown answers what is none of ours in the form that all answers have.
+func (s *Server) unknown(w http.ResponseWriter, r *http.Request) {
+	s.refuse(w, wire.Refuse(wire.UnknownAction, map[string]any{"action": r.Method + " " + r.URL.Path}))
 }
 
 func (s *Server) action(w http.ResponseWriter, r *http.Request) {

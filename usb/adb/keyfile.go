@@ -38,6 +38,9 @@ func LoadOrCreateKey(path string) (*Key, error) {
 	return key, nil
 }
 
+// badKeyRemedy: a bad key is never replaced by itself, because every phone would ask its person again.
+const badKeyRemedy = "bring back the right file, or move this one away to have a new key made, which each phone then asks about"
+
 func loadKey(path string) (*Key, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -49,7 +52,7 @@ func loadKey(path string) (*Key, error) {
 		return nil, fmt.Errorf("adb: reading key file: %w", err)
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("adb: key file %s is not a regular file", path)
+		return nil, fmt.Errorf("adb: key file %s is not a regular file: move it away", path)
 	}
 	// Windows has no such bits; files there carry the folder's access list.
 	if mode := info.Mode().Perm(); mode&0o077 != 0 && runtime.GOOS != "windows" {
@@ -60,11 +63,11 @@ func loadKey(path string) (*Key, error) {
 		return nil, fmt.Errorf("adb: reading key file: %w", err)
 	}
 	if len(data) > maxKeyFile {
-		return nil, fmt.Errorf("adb: key file %s: %w", path, ErrTooLarge)
+		return nil, fmt.Errorf("adb: key file %s: %w: %s", path, ErrTooLarge, badKeyRemedy)
 	}
 	key, err := ParseKey(data)
 	if err != nil {
-		return nil, fmt.Errorf("key file %s: %w", path, err)
+		return nil, fmt.Errorf("key file %s: %w: %s", path, err, badKeyRemedy)
 	}
 	return key, nil
 }
