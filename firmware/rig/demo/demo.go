@@ -199,33 +199,14 @@ func do(ctx context.Context, o Options, rack rackrig.Rack, phone *rackrig.Phone,
 	}
 	say("slot %d  the app confirms: %s", j.slot, j.done)
 	home := filepath.Join(o.Out, fmt.Sprintf("slot-%d", j.slot))
-	if err := os.RemoveAll(home); err != nil {
+	if err := errors.Join(os.MkdirAll(o.Out, 0o755), os.RemoveAll(home)); err != nil {
 		return err
 	}
 	if err := rack.Fetch(ctx, folder, home); err != nil {
 		return fmt.Errorf("slot %d: fetch the trajectory: %w", j.slot, err)
 	}
-	page, err := findPage(home)
-	if err != nil {
-		return err
-	}
-	say("slot %d  look through it: %s", j.slot, page)
+	say("slot %d  look through it: %s", j.slot, filepath.Join(home, "index.html"))
 	return nil
-}
-
-// findPage finds the page of a trajectory below dir.
-func findPage(dir string) (string, error) {
-	var page string
-	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
-		if err == nil && d.Name() == "index.html" {
-			page = path
-		}
-		return err
-	})
-	if err == nil && page == "" {
-		err = fmt.Errorf("no trajectory page below %s", dir)
-	}
-	return page, err
 }
 
 // explain adds the end of rackd's log to an error.

@@ -15,6 +15,7 @@ import (
 // Where things are on the board.
 const (
 	guestConfig  = "/etc/phonerack/rackd.toml"
+	guestBoard   = "/etc/phonerack/board.toml"
 	guestState   = "/var/lib/rackd"
 	guestRuntime = "/run/rackd"
 	guestScratch = "/tmp"
@@ -22,13 +23,10 @@ const (
 
 // BoardSpec says what the emulated board of a rack has.
 type BoardSpec struct {
-	Hubs    []rig.Hub
-	Slots   map[int]string // slot number -> port path
-	RootFS  bool           // with the real adb client
-	Files   map[string]string
-	Memory  int    // MiB; 0 for the rig's default
-	Planner string // rules on the board; "" for those that rackd ships with
-	Level   string // of rackd's log; "" for info
+	Hubs   []rig.Hub
+	Slots  map[int]string    // slot number -> port path
+	Files  map[string]string // further files: guest path -> host path
+	Memory int               // MiB; 0 for the rig's default
 }
 
 // Board is a rack on the emulated board.
@@ -51,16 +49,12 @@ func BootBoard(ctx context.Context, kit *rig.Kit, spec BoardSpec) (*Board, error
 		return nil, err
 	}
 	config := rig.BoardConfig{
-		Hubs: spec.Hubs, ReadOnlyRoot: true, Writable: []string{guestState, guestRuntime, guestScratch}, RootFS: spec.RootFS, Memory: spec.Memory,
+		Hubs: spec.Hubs, ReadOnlyRoot: true, Writable: []string{guestState, guestRuntime, guestScratch}, Memory: spec.Memory,
 		Files: map[string]string{"/bin/rackd": programs.Rackd, "/bin/rackctl": programs.Rackctl},
 		Contents: map[string]string{
-			guestConfig:                 rackdConfig(spec),
-			"/etc/phonerack/board.toml": boardFile(spec.Slots),
-			"/etc/phonerack/rules.yaml": spec.Planner,
+			guestConfig: fmt.Sprintf("[rack]\nid = \"rig\"\nboard = \"board.toml\"\nstate = %q\nruntime = %q\n", guestState, guestRuntime),
+			guestBoard:  boardFile(spec.Slots),
 		},
-	}
-	if spec.Planner == "" {
-		delete(config.Contents, "/etc/phonerack/rules.yaml")
 	}
 	for guest, host := range spec.Files {
 		config.Files[guest] = host
@@ -77,18 +71,6 @@ func BootBoard(ctx context.Context, kit *rig.Kit, spec BoardSpec) (*Board, error
 		return b, err
 	}
 	return b, nil
-}
-
-func rackdConfig(spec BoardSpec) string {
-	level, rules := spec.Level, ""
-	if level == "" {
-		level = "info"
-	}
-	if spec.Planner != "" {
-		rules = "rules = \"rules.yaml\"\n"
-	}
-	return fmt.Sprintf("[rack]\nid = \"rig\"\nboard = \"board.toml\"\nstate = %q\nruntime = %q\n\n[planner]\ntransport = \"script\"\n%s\n[log]\nlevel = %q\n",
-		guestState, guestRuntime, rules, level)
 }
 
 // StartRackd starts rackd, at boot or after it was stopped, and waits until it answers.
@@ -132,20 +114,21 @@ func (b *Board) PlugDevice(ctx context.Context, port, serial string, device rig.
 
 // Ctl implements Rack.
 func (b *Board) Ctl(ctx context.Context, stdout io.Writer, args ...string) (int, error) {
-	return b.CtlInput(ctx, nil, stdout, args...)
-}
-
-// CtlInput is Ctl with an input.
-func (b *Board) CtlInput(ctx context.Context, stdin []byte, stdout io.Writer, args ...string) (int, error) {
-	return b.Stream(ctx, "rackctl "+Quote(args...), stdin, stdout)
+	return b.Stream(ctx, "rackctl "+Quote(args...), nil, stdout)
 }
 
 // Fetch implements Rack.
 func (b *Board) Fetch(ctx context.Context, from, dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	// Pull makes a folder of the same name in the one it is given.
+	near, err := os.MkdirTemp(filepath.Dir(dir), ".fetch-")
+	if err != nil {
 		return err
 	}
-	return b.Pull(ctx, from, dir)
+	defer os.RemoveAll(near)
+	if err := b.Pull(ctx, from, near); err != nil {
+		return err
+	}
+	return os.Rename(filepath.Join(near, filepath.Base(from)), dir)
 }
 
 // Scratch implements Rack.

@@ -355,7 +355,9 @@ func TestShopInTheGuest(t *testing.T) {
 // shuffled draws a phone from a seed: its screen, its language and (by the shop's own use of the seed) the order of things.
 func shuffled(seed int64) rackrig.PhoneSpec {
 	screens := []rackrig.PhoneSpec{
-		{Width: 1080, Height: 2400, Density: 420}, {Width: 720, Height: 1600, Density: 320}, {Width: 1440, Height: 3120, Density: 560},
+		{Width: 1080, Height: 2400, Density: 420},
+		{Width: 720, Height: 1600, Density: 320},
+		{Width: 1440, Height: 3120, Density: 560},
 		{Width: 1080, Height: 1920, Density: 480},
 	}
 	s := screens[(seed*7+3)%int64(len(screens))]

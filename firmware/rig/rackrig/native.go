@@ -30,7 +30,11 @@ type Native struct {
 
 // StartNative starts rackd with phones in a folder that the caller removes. It returns when rackd answers.
 func StartNative(ctx context.Context, dir string, phones []*Phone) (*Native, error) {
-	programs, err := BuildNative(ctx, filepath.Join(dir, "bin"))
+	bin := filepath.Join(dir, "bin")
+	if err := os.MkdirAll(bin, 0o755); err != nil {
+		return nil, err
+	}
+	programs, err := BuildNative(ctx, bin)
 	if err != nil {
 		return nil, err
 	}

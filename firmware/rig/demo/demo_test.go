@@ -1,0 +1,73 @@
+package demo_test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"phonerack/firmware/rig/demo"
+)
+
+// runDemo runs the demo and returns what it printed and how long it took.
+func runDemo(t *testing.T, native bool) (string, time.Duration) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	out := filepath.Join(t.TempDir(), "out")
+	var printed bytes.Buffer
+	begin := time.Now()
+	if err := demo.Run(ctx, demo.Options{Native: native, Out: out, Stdout: &printed}); err != nil {
+		t.Fatalf("%v\n%s", err, printed.String())
+	}
+	took := time.Since(begin)
+	for _, slot := range []string{"slot-1", "slot-3"} {
+		checkTrajectory(t, filepath.Join(out, slot))
+	}
+	for _, want := range []string{"basket: Kettle x1", "message sent to Ana: The new rack works", "step 1:"} {
+		if !strings.Contains(printed.String(), want) {
+			t.Errorf("the demo does not print %q:\n%s", want, printed.String())
+		}
+	}
+	return printed.String(), took
+}
+
+// checkTrajectory wants a page, a record of each step, and a picture for each.
+func checkTrajectory(t *testing.T, dir string) {
+	t.Helper()
+	page, err := os.ReadFile(filepath.Join(dir, "index.html"))
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	steps, err := os.ReadFile(filepath.Join(dir, "steps.jsonl"))
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	n := bytes.Count(steps, []byte("\n"))
+	pictures, err := filepath.Glob(filepath.Join(dir, "*.jpg"))
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	if n < 4 || len(pictures) < n-1 {
+		t.Errorf("%s: %d steps, %d pictures", dir, n, len(pictures))
+	}
+	for _, p := range pictures {
+		if !bytes.Contains(page, []byte(filepath.Base(p))) {
+			t.Errorf("%s: the page does not show %s", dir, filepath.Base(p))
+		}
+	}
+	if bytes.Contains(page, []byte("http://")) || bytes.Contains(page, []byte("https://")) {
+		t.Errorf("%s: the page needs something from outside", dir)
+	}
+}
+
+func TestDemoNative(t *testing.T) {
+	printed, took := runDemo(t, true)
+	t.Logf("%.1f s\n%s", took.Seconds(), printed)
+}
