@@ -37,12 +37,16 @@ var testKeys = sync.OnceValue(func() []*adb.Key {
 	return keys
 })
 
-// tool runs a program that the tests need; a missing one is a failure.
+// tool runs a program that the tests need; a missing one is a failure. adb is the one that PHONERACK_ADB names.
 func tool(t *testing.T, name string, args ...string) []byte {
 	t.Helper()
-	path, err := exec.LookPath(name)
+	program := name
+	if adb := os.Getenv("PHONERACK_ADB"); name == "adb" && adb != "" {
+		program = adb
+	}
+	path, err := exec.LookPath(program)
 	if err != nil {
-		t.Fatalf("the program %s is needed by this test: %v", name, err)
+		t.Fatalf("%s is needed by this test: run make setup, then make test-unit: %v", name, err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()

@@ -27,7 +27,7 @@ func adbTool(t *testing.T) string {
 	}
 	path, err := exec.LookPath(tool)
 	if err != nil {
-		t.Fatalf("adb is needed for this test: install it or set PHONERACK_ADB: %v", err)
+		t.Fatalf("adb is needed for this test: run make setup, then make test-unit, or set PHONERACK_ADB: %v", err)
 	}
 	if path, err = filepath.Abs(path); err != nil {
 		t.Fatal(err)

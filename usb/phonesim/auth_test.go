@@ -238,7 +238,7 @@ func TestUnauthorizedFault(t *testing.T) {
 func TestOpenSSLAgrees(t *testing.T) {
 	tool, err := exec.LookPath("openssl")
 	if err != nil {
-		t.Fatalf("openssl is needed for this test: %v", err)
+		t.Fatalf("openssl is needed for this test: run make setup: %v", err)
 	}
 	key, err := parsePublicKey(publicLine(hostKeys()[0]))
 	if err != nil {
