@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"syscall"
@@ -21,6 +22,9 @@ import (
 // limit bounds each test: an emulated board on a loaded machine is several times slower than on an idle one.
 const limit = 8 * time.Minute
 
+// soakLimit bounds the long runs of make soak.
+const soakLimit = 6 * time.Hour
+
 // board is a rack on the emulated board under test.
 type board struct {
 	t   *testing.T
@@ -30,7 +34,11 @@ type board struct {
 
 func bootRack(t *testing.T, spec rackrig.BoardSpec) board {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	bound := limit
+	if os.Getenv("PHONERACK_SOAK") != "" {
+		bound = soakLimit
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), bound)
 	t.Cleanup(cancel)
 	kit, err := rig.Prepare(ctx, "")
 	if err != nil {
