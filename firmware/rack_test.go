@@ -21,6 +21,7 @@ import (
 	"phonerack/firmware/config"
 	"phonerack/firmware/control"
 	"phonerack/sync/wire"
+	"phonerack/usb/adb"
 	"phonerack/usb/phonesim"
 	"phonerack/usb/phonesim/android"
 	"phonerack/usb/phonesim/screen"
@@ -40,18 +41,18 @@ type simPhone struct {
 	ended  chan struct{}
 }
 
-func newSimPhone(t *testing.T, path, serial string, auth phonesim.Auth) *simPhone {
+func newSimPhone(t *testing.T, path, serial string, version int, auth phonesim.Auth) *simPhone {
 	t.Helper()
 	engine, err := screen.New(screen.Config{Width: 360, Height: 800, Density: 160})
 	if err != nil {
 		t.Fatal(err)
 	}
-	device, err := android.New(android.Config{Serial: serial, Screen: engine})
+	device, err := android.New(android.Config{Version: version, Serial: serial, Screen: engine})
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := &simPhone{engine: engine, device: device, path: path}
-	if p.Phone, err = phonesim.New(phonesim.Config{Serial: serial, System: device, Auth: auth}); err != nil {
+	if p.Phone, err = phonesim.New(phonesim.Config{Android: version, Serial: serial, System: device, Auth: auth}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(p.unplug)
@@ -98,6 +99,9 @@ type bench struct {
 	t      *testing.T
 	phones map[int]*simPhone
 	config *config.Config
+	adb    adb.Options          // zero unless a test is in a hurry
+	clock  func() time.Duration // of the leases, the board's own if nil
+	room   int                  // bytes of the database, the usual if 0
 	cancel context.CancelFunc
 	ended  chan error
 }
@@ -115,7 +119,7 @@ func newBench(t *testing.T, phones int) *bench {
 	for n := 1; n <= phones; n++ {
 		path := filepath.Join(dir, fmt.Sprintf("%d.sock", n))
 		fmt.Fprintf(&text, "[[stream]]\nslot = %d\naddress = \"unix:%s\"\n", n, path)
-		b.phones[n] = newSimPhone(t, path, fmt.Sprintf("SIM%04d", n), phonesim.Auth{})
+		b.phones[n] = newSimPhone(t, path, fmt.Sprintf("SIM%04d", n), 14, phonesim.Auth{})
 	}
 	file := filepath.Join(dir, "rackd.toml")
 	if err := os.WriteFile(file, []byte(text.String()), 0o644); err != nil {
@@ -133,6 +137,7 @@ func (b *bench) start() {
 	ready := make(chan struct{})
 	rack, err := firmware.New(firmware.Options{
 		Config: b.config, Planner: b.config.Scripted, Logger: logger(b.t), OnReady: func() { close(ready) },
+		ADB: b.adb, Clock: b.clock, StoreSize: b.room,
 	})
 	if err != nil {
 		b.t.Fatal(err)
@@ -470,7 +475,7 @@ func TestStopInTheMiddleOfATask(t *testing.T) {
 func TestPhoneThatNobodyAccepted(t *testing.T) {
 	b := newBench(t, 2)
 	b.phones[1].unplug()
-	b.phones[1] = newSimPhone(t, b.phones[1].path, "SIM0001", phonesim.Auth{Required: true})
+	b.phones[1] = newSimPhone(t, b.phones[1].path, "SIM0001", 14, phonesim.Auth{Required: true})
 	b.phones[1].plug(t)
 	b.phones[2].plug(t)
 	b.start()

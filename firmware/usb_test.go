@@ -137,7 +137,7 @@ func newUSBBench(t *testing.T, c *cable) *bench {
 func TestPhonesOnTheBus(t *testing.T) {
 	c := newCable()
 	b := newUSBBench(t, c)
-	twin := func() *simPhone { return newSimPhone(t, "", "0123456789ABCDEF", phonesim.Auth{}) }
+	twin := func() *simPhone { return newSimPhone(t, "", "0123456789ABCDEF", 14, phonesim.Auth{}) }
 	first := c.plug("1-1.1", 5, twin(), "0123456789ABCDEF")
 	c.plug("1-1.2", 6, twin(), "0123456789ABCDEF")
 	c.plug("1-1.4", 7, nil, "STRAY")
@@ -188,7 +188,7 @@ func TestPhoneThatCannotBeOpenedBacksOffAlone(t *testing.T) {
 	if opens < 2 || opens > 4 {
 		t.Errorf("%d attempts in four seconds: no back-off", opens)
 	}
-	c.plug("1-1.1", 7, newSimPhone(t, "", "GOOD", phonesim.Auth{}), "GOOD")
+	c.plug("1-1.1", 7, newSimPhone(t, "", "GOOD", 14, phonesim.Auth{}), "GOOD")
 	b.await(1, action.Ready)
 	if took := b.stop(); took > 5*time.Second {
 		t.Errorf("the stop took %s", took)
