@@ -4,8 +4,15 @@ SHELL       := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 
+# PHONERACK_CACHE may name another folder for what setup downloads.
+ifeq ($(PHONERACK_CACHE),)
 CACHE    := $(CURDIR)/.cache
-BIN      := $(CURDIR)/bin
+else ifeq ($(filter /%,$(firstword $(PHONERACK_CACHE))),)
+CACHE    := $(CURDIR)/$(PHONERACK_CACHE)
+else
+CACHE    := $(PHONERACK_CACHE)
+endif
+BIN      := bin
 FUZZTIME ?= 30s
 # Set to an empty word to leave the race detector out, as on a machine that lacks it.
 RACE     ?= -race
@@ -15,8 +22,17 @@ GOFUMPT     := go run mvdan.cc/gofumpt@v0.12.0
 STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 # The adb client of Debian's backports, unpacked by setup: a judge in tests.
-export PHONERACK_ADB   := $(CACHE)/rig/bin/adb
+PHONERACK_ADB ?= $(CACHE)/rig/bin/adb
+export PHONERACK_ADB
 export PHONERACK_CACHE := $(CACHE)
+
+# The Go tool keeps its caches at home, and some runners of jobs forget where that is.
+ifeq ($(HOME),)
+export HOME := $(shell getent passwd "$$(id -u)" | cut -d: -f6)
+endif
+
+# Targets build and boot on all processors; `make -j` would run them into each other.
+.NOTPARALLEL:
 
 ARM64 := CGO_ENABLED=1 GOOS=linux GOARCH=arm64 CC=aarch64-linux-gnu-gcc \
 	PKG_CONFIG_LIBDIR=/usr/lib/aarch64-linux-gnu/pkgconfig:/usr/share/pkgconfig
@@ -96,9 +112,9 @@ fuzz: setup ## run each fuzz target for FUZZTIME (30s)
 
 .PHONY: soak
 soak: setup ## long counts of the loops that make test runs short; results to docs/soak.md
-	PHONERACK_SOAK=1 go test -tags rig -count=1 -timeout 8h -run Soak -v ./usb/... ./firmware/... | tee $(CACHE)/soak.log
+	PHONERACK_SOAK=1 go test -tags rig -count=1 -timeout 8h -run Soak -v ./usb/... ./firmware/... | tee "$(CACHE)/soak.log"
 	@{ echo "# Soak"; echo; echo "Made by \`make soak\` on $$(date -u +%F), commit $$(git rev-parse --short HEAD)."; echo; echo '```'; \
-		grep -E '^ *(soak |--- |ok )' $(CACHE)/soak.log; echo '```'; } > docs/soak.md
+		grep -E '^ *(soak |--- |ok )' "$(CACHE)/soak.log"; echo '```'; } > docs/soak.md
 
 .PHONY: clean
 clean: ## remove what was built; the cache of downloads stays
