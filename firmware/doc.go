@@ -12,6 +12,9 @@
 //	  │                 │     └──prompt on the phone──▶ unauthorized ──accepted──▶ …
 //	unplugged           └──fails──▶ failed ──after a pause──▶ connecting ◀────────┘
 //
+// A phone that is connected but whose screen cannot be read (it boots, is in recovery, or is no Android) is limited
+// instead of ready: its shell and files work, and it is looked at again.
+//
 // A task takes its slot's lease, works by means of package runner, and its result is in the database before anybody is
 // told. A Rack stops within five seconds: what does not end by then is abandoned, with a line in the log.
 package firmware

@@ -61,9 +61,9 @@ func ordinary(err error) bool {
 	return false
 }
 
-// listen listens at an address, which is a path if it has a slash.
+// listen listens at an address, which is a path if it has no colon, or a slash.
 func listen(address string) (net.Listener, error) {
-	if strings.Contains(address, "/") {
+	if strings.Contains(address, "/") || !strings.Contains(address, ":") {
 		return net.Listen("unix", address)
 	}
 	return net.Listen("tcp", address)

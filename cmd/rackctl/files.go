@@ -18,7 +18,11 @@ type shellCommand struct {
 }
 
 func (c shellCommand) Run(s *session) error {
-	args := action.ShellArgs{SlotArgs: c.args(), Command: strings.Join(c.Command, " ")}
+	words := c.Command
+	if words[0] == "--" { // kong hands it on; nobody means the phone to have it
+		words = words[1:]
+	}
+	args := action.ShellArgs{SlotArgs: c.args(), Command: strings.Join(words, " ")}
 	var exit action.Exit
 	if err := s.client.Stream(s.ctx, "shell", args, action.Pipes{In: s.stdin, Out: s.stdout, Err: s.stderr}, &exit); err != nil {
 		return err

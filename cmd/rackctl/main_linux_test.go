@@ -113,7 +113,7 @@ func TestHoldSaysUntilWhenAndForWhom(t *testing.T) {
 	if code != 1 || !strings.HasPrefix(stderr, "Slot 2 is busy because it is held by somebody else until ") {
 		t.Errorf("hold of another's slot: %d %q", code, stderr)
 	}
-	if _, stderr, code := b.rackctl("", "hold", "1", "--for", "9h"); code != 1 || !strings.Contains(stderr, "only 15m0s of hold are allowed") {
+	if _, stderr, code := b.rackctl("", "hold", "1", "--for", "9h"); code != 1 || !strings.Contains(stderr, "can be held for 15m0s at most") {
 		t.Errorf("long hold: %d %q", code, stderr)
 	}
 }

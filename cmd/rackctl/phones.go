@@ -52,21 +52,29 @@ type observeCommand struct {
 }
 
 func (c observeCommand) Run(s *session) error {
-	args := action.ObserveArgs{SlotArgs: c.args(), Image: c.Image != ""}
-	return call(s, "observe", args, func(o action.Observation) error {
-		if c.Image != "" {
-			if len(o.Image) == 0 {
-				return fmt.Errorf("the phone in slot %d gave no picture of its screen: try again, or look without --image", c.Slot)
-			}
-			err := writeWhole(c.Image, func(w io.Writer) error {
-				_, err := w.Write(o.Image)
-				return err
-			})
-			if err != nil {
-				return err
-			}
+	var o action.Observation
+	if err := s.client.Call(s.ctx, "observe", action.ObserveArgs{SlotArgs: c.args(), Image: c.Image != ""}, &o); err != nil {
+		return err
+	}
+	if c.Image != "" {
+		if err := c.keep(o.Image); err != nil {
+			return err
 		}
-		_, err := fmt.Fprint(s.stdout, o.Screen)
+		o.Image = nil // it is in the file
+	}
+	if s.json {
+		return s.print(o)
+	}
+	_, err := fmt.Fprint(s.stdout, o.Screen)
+	return err
+}
+
+func (c observeCommand) keep(image []byte) error {
+	if len(image) == 0 {
+		return fmt.Errorf("the phone in slot %d gave no picture of its screen: try again, or look without --image", c.Slot)
+	}
+	return writeWhole(c.Image, func(w io.Writer) error {
+		_, err := w.Write(image)
 		return err
 	})
 }

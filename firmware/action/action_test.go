@@ -92,7 +92,7 @@ func TestRefusals(t *testing.T) {
 		{"task_run", `{"slot":1,"goal":" "}`, wire.BadRequest, "a goal must be given"},
 		{"task_run", `{"slot":1,"goal":"x","steps":501}`, wire.BadRequest, "steps"},
 		{"task_status", `{"id":"none"}`, wire.TaskUnknown, ""},
-		{"hold", `{"slot":1,"seconds":3600}`, wire.LimitExceeded, ""},
+		{"hold", `{"slot":1,"seconds":3600}`, wire.BadRequest, "held for 15m0s at most"},
 	} {
 		_, err := newBench().call("lee", c.name, c.args)
 		if !wire.Is(err, c.code) || !strings.Contains(err.Error(), c.reason) {

@@ -13,8 +13,8 @@
 //	length  4 bytes, big-endian, at most 65536
 //	data    length bytes
 //
-// The client sends In packets and one InEnd; the server sends Out, Err and Ping packets and at last one Result packet,
-// whose data is the JSON answer. A connection that ends earlier has ended the action: nothing else tells the server
+// The client sends In packets and one InEnd; the server sends Out, Err and Ping packets and at last Result packets,
+// whose data together is the JSON answer, and one End packet. A connection that ends earlier has ended the action: nothing else tells the server
 // that the client is gone, so the server pings while it has nothing to send.
 //
 // Client runs on any system, the server on Linux.

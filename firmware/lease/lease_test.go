@@ -98,7 +98,7 @@ func TestHoldIsRenewedByItsHolderWithinTheBound(t *testing.T) {
 	if got := again.State().Until.Format(time.TimeOnly); got != "12:20:00" {
 		t.Errorf("until %s", got)
 	}
-	if _, err := b.Acquire(7, hold("lee"), time.Hour); !wire.Is(err, wire.LimitExceeded) {
+	if _, err := b.Acquire(7, hold("lee"), time.Hour); !wire.Is(err, wire.BadRequest) {
 		t.Errorf("too long: %v", err)
 	}
 	if err := b.Table.Release(7, "kim"); !wire.Is(err, wire.SlotBusy) {

@@ -209,7 +209,7 @@ func (t *Table) checkTerm(h Holder, d time.Duration) error {
 		return wire.Refuse(wire.BadRequest, map[string]any{"reason": "a lease must last longer than nothing"})
 	}
 	if h.Kind == Hold && d > t.options.MaxHold {
-		return wire.Refuse(wire.LimitExceeded, map[string]any{"what": "hold", "limit": t.options.MaxHold.String()})
+		return wire.Refuse(wire.BadRequest, map[string]any{"reason": fmt.Sprintf("a slot can be held for %v at most", t.options.MaxHold)})
 	}
 	return nil
 }

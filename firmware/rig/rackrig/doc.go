@@ -2,7 +2,7 @@
 // emulated board (or on this machine, over byte streams) with simulated phones in its slots.
 //
 // Simulate makes a phone: a display with apps, the small Android behind it, and the USB device
-// before it. Board.Boot starts an emulated board with rackd on a read-only root, without HOME, as
-// on the product; Native starts rackd as a process of this machine. Both are a Rack: Ctl runs
+// before it. BootBoard starts an emulated board with rackd on a read-only root, without HOME, as
+// on the product; StartNative starts rackd as a process of this machine. Both are a Rack: Ctl runs
 // rackctl there, Fetch brings a folder from there.
 package rackrig
