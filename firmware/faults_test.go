@@ -1,17 +1,31 @@
 package firmware_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/iotest"
 	"time"
 
+	"phonerack/firmware"
 	"phonerack/firmware/action"
+	"phonerack/firmware/config"
+	"phonerack/firmware/lease"
+	"phonerack/firmware/rig/rackrig"
 	"phonerack/sync/wire"
 	"phonerack/usb/adb"
 	"phonerack/usb/phonesim"
@@ -409,4 +423,465 @@ func TestTaskNeverTakesLostLettersForTyped(t *testing.T) {
 	if typed == 0 {
 		t.Errorf("nothing was typed:\n%s", lines)
 	}
+}
+
+// Whoever talks nonsense to the control socket, or goes away in the middle, disturbs nobody.
+func TestAbuseOfTheControlSocket(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, 2)
+	b.phones[1].plug(t)
+	b.phones[2].plug(t)
+	b.start()
+	b.await(1, action.Ready)
+	b.await(2, action.Ready)
+	stop := b.exercise()
+	for range 200 { // connections that say nothing, or say it slowly
+		conn := b.dial()
+		io.WriteString(conn, "POST /v1/actions/phones HTT")
+	}
+	for name, c := range map[string]struct{ request, want string }{
+		"garbage":       {"\x00\xff\xfe garbage\r\n\r\n", "400 Bad Request"},
+		"huge header":   {"GET /v1/actions HTTP/1.1\r\nHost: r\r\nX: " + strings.Repeat("x", 64<<10) + "\r\n\r\n", "431 "},
+		"huge body":     {post("tap", strings.Repeat(" ", 2<<20)), "payload_too_large"},
+		"another path":  {"GET /etc/passwd HTTP/1.1\r\nHost: r\r\nConnection: close\r\n\r\n", "unknown_action"},
+		"another verb":  {"DELETE /v1/actions HTTP/1.1\r\nHost: r\r\nConnection: close\r\n\r\n", "unknown_action"},
+		"unknown field": {post("tap", `{"slot":2,"x":1,"y":1,"force":true}`), "force"},
+		"wrong type":    {post("tap", `{"slot":"two","x":1,"y":1}`), "bad_request"},
+		"no object":     {post("tap", `[2]`), "bad_request"},
+		"two objects":   {post("tap", `{"slot":2,"x":1,"y":1}{}`), "bad_request"},
+		"deep":          {post("tap", strings.Repeat("[", 100_000)), "bad_request"},
+		"huge number":   {post("tap", `{"slot":1e99,"x":1,"y":1}`), "bad_request"},
+		"no such slot":  {post("tap", `{"slot":-1,"x":1,"y":1}`), "slot_unknown"},
+		"no action":     {post("self_destruct", `{}`), "unknown_action"},
+		"bad parameter": {post("task_run", `{"slot":2,"goal":"x","params":{"My Key":"v"}}`), "My Key"},
+	} {
+		if got := b.say(c.request); !strings.Contains(got, c.want) {
+			t.Errorf("%s: %.300q lacks %q", name, got, c.want)
+		}
+	}
+	// A client that is gone in the middle of a file leaves no file, and one that is gone from a shell frees the slot.
+	upgrade := "Connection: Upgrade\r\nUpgrade: phonerack-stream\r\n"
+	for _, c := range []string{
+		post("push", `{"slot":2,"path":"/sdcard/half"}`, upgrade) + "\x01\x00\x00\x00\x04half",
+		post("shell", `{"slot":2,"command":"sleep 100"}`, upgrade),
+		post("shell", `{"slot":2,"command":"cat /dev/zero"}`, upgrade),
+	} {
+		conn := b.dial()
+		io.WriteString(conn, c)
+		io.ReadFull(conn, make([]byte, 12)) // it has begun
+		conn.Close()
+	}
+	b.works(2)
+	if err := b.Stream(t.Context(), "pull", action.PullArgs{SlotArgs: slotArgs(2), Path: "/sdcard/half"}, action.Pipes{}, nil); !wire.Is(err, wire.FileMissing) {
+		t.Errorf("half a file: %v", err)
+	}
+	stop()
+}
+
+// dial connects to the control socket until the test ends.
+func (b *bench) dial() net.Conn {
+	b.t.Helper()
+	conn, err := net.Dial("unix", b.Socket)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	conn.SetDeadline(time.Now().Add(10 * time.Second))
+	b.t.Cleanup(func() { conn.Close() })
+	return conn
+}
+
+// say sends a request and returns all that comes back.
+func (b *bench) say(request string) string {
+	conn := b.dial()
+	defer conn.Close()
+	io.WriteString(conn, request) // a server that has heard enough hangs up before the end
+	answer, _ := io.ReadAll(conn)
+	return string(answer)
+}
+
+func post(action, body string, header ...string) string {
+	h := "Connection: close\r\n"
+	if len(header) > 0 {
+		h = header[0]
+	}
+	return fmt.Sprintf("POST /v1/actions/%s HTTP/1.1\r\nHost: r\r\n%sContent-Length: %d\r\n\r\n%s", action, h, len(body), body)
+}
+
+func TestOddFilesAndOutput(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, 2)
+	b.phones[2] = newSimPhone(t, b.phones[2].path, serialOf(2), 7, phonesim.Auth{})
+	b.phones[1].plug(t)
+	b.phones[2].plug(t)
+	b.start()
+	b.await(1, action.Ready)
+	for _, name := range []string{"it's \"quoted\"", "two\nlines", "-rf", "--help", "水壶 ☕ إبريق", "$(reboot); `id`", "100%s\\", strings.Repeat("n", 200)} {
+		file := "/sdcard/Download/" + name
+		if err := b.Stream(t.Context(), "push", action.PushArgs{SlotArgs: slotArgs(1), Path: file}, action.Pipes{In: strings.NewReader(name)}, nil); err != nil {
+			t.Errorf("push %q: %v", name, err)
+			continue
+		}
+		var back strings.Builder
+		if err := b.Stream(t.Context(), "pull", action.PullArgs{SlotArgs: slotArgs(1), Path: file}, action.Pipes{Out: &back}, nil); err != nil || back.String() != name {
+			t.Errorf("pull %q: %q, %v", name, back.String(), err)
+		}
+	}
+	err := b.Stream(t.Context(), "push", action.PushArgs{SlotArgs: slotArgs(1), Path: "relative"}, action.Pipes{In: strings.NewReader("x")}, nil)
+	if !wire.Is(err, wire.BadRequest) {
+		t.Errorf("relative path: %v", err)
+	}
+	err = b.Stream(t.Context(), "push", action.PushArgs{SlotArgs: slotArgs(1), Path: "/sdcard/" + strings.Repeat("n", 5000)}, action.Pipes{In: strings.NewReader("x")}, nil)
+	if wire.Is(err, wire.Internal) || err == nil {
+		t.Errorf("endless name: %v", err)
+	}
+	err = b.Stream(t.Context(), "pull", action.PullArgs{SlotArgs: slotArgs(1), Path: "/sdcard/Download"}, action.Pipes{}, nil)
+	if wire.Is(err, wire.Internal) || err == nil {
+		t.Errorf("pull of a folder: %v", err)
+	}
+	if _, _, err := b.shell(1, "echo "+strings.Repeat("x", 600_000), ""); err != nil {
+		t.Errorf("long command: %v", err)
+	}
+	b.await(2, action.Ready)
+	if _, _, err := b.shell(2, "echo "+strings.Repeat("x", 300_000), ""); !wire.Is(err, wire.BadRequest) {
+		t.Errorf("endless command: %v", err)
+	}
+	b.wantRefusal(1, b.Stream(t.Context(), "pull", action.PullArgs{SlotArgs: slotArgs(1), Path: "/sdcard/none"}, action.Pipes{}, nil), wire.FileMissing)
+	source := io.MultiReader(strings.NewReader("begin"), iotest.ErrReader(errDisk))
+	err = b.Stream(t.Context(), "push", action.PushArgs{SlotArgs: slotArgs(1), Path: "/sdcard/unread"}, action.Pipes{In: source}, nil)
+	if !errors.Is(err, errDisk) {
+		t.Errorf("source that cannot be read: %v", err)
+	}
+	b.works(1)
+	if _, code, err := b.shell(1, "ls /sdcard/unread", ""); code == 0 || err != nil {
+		t.Errorf("half a file is there: %d, %v", code, err)
+	}
+	if out, code, err := b.shell(1, "head -c 3000000 /dev/zero", ""); len(out) != 3_000_000 || code != 0 || err != nil {
+		t.Errorf("large output: %d bytes, %d, %v", len(out), code, err)
+	}
+	err = b.Stream(t.Context(), "shell", action.ShellArgs{SlotArgs: slotArgs(1), Command: "cat /dev/zero"}, action.Pipes{Out: fullDisk{}}, nil)
+	if !errors.Is(err, errDisk) {
+		t.Errorf("output that cannot be written: %v", err)
+	}
+	b.works(1)
+}
+
+var errDisk = errors.New("input/output error")
+
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, errDisk }
+
+func TestLeasesBlockOthersAndEndTasks(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, 1)
+	var ahead atomic.Int64
+	b.clock = func() time.Duration { return lease.BootTime() + time.Duration(ahead.Load()) }
+	b.phones[1].plug(t)
+	b.start()
+	b.await(1, action.Ready)
+	held, err := firmware.LeasesOf(b.rack).Acquire(1, lease.Holder{Kind: lease.Hold, Who: "anna"}, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, err := range map[string]error{
+		"tap":   tapMiddle(b, 1),
+		"shell": b.echo(1),
+		"push":  b.push(1, 10),
+		"hold":  b.Call(t.Context(), "hold", action.HoldArgs{SlotArgs: slotArgs(1)}, nil),
+		"task":  b.Call(t.Context(), "task_run", action.TaskRunArgs{SlotArgs: slotArgs(1), Goal: shopGoal}, nil),
+	} {
+		if !wire.Is(err, wire.SlotBusy) || !strings.Contains(err.Error(), "held by anna until 20") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := b.observe(1, false); err != nil {
+		t.Errorf("looking needs no lease: %v", err)
+	}
+	held.Release()
+
+	task := b.runTask(1, shopGoal)
+	for status := task; status.Steps < 2; time.Sleep(5 * time.Millisecond) {
+		if err := b.Call(t.Context(), "task_status", action.TaskArgs{ID: task.ID}, &status); err != nil || status.State != action.Running {
+			t.Fatalf("%+v, %v", status, err)
+		}
+	}
+	ahead.Store(int64(24 * time.Hour))
+	lines, status := b.watchTask(task.ID)
+	if status.State != action.TaskError || status.Refusal == nil || status.Refusal.Code != wire.NotLeased {
+		t.Errorf("after the lease: %+v\n%s", status, lines)
+	}
+	if status.Steps > 4 {
+		t.Errorf("%d steps although the lease ended in the third", status.Steps)
+	}
+	b.works(1)
+}
+
+func TestTaskOnARackWithoutRoom(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, 2)
+	b.room = 256 << 10
+	b.phones[1].plug(t)
+	b.phones[2].plug(t)
+	b.start()
+	b.await(1, action.Ready)
+	var err error
+	last := action.TaskStatus{}
+	for range 100 {
+		var task action.TaskStatus
+		args := action.TaskRunArgs{SlotArgs: slotArgs(1), Goal: strings.Repeat("a long goal ", 330)}
+		if err = b.Call(t.Context(), "task_run", args, &task); err != nil {
+			break
+		}
+		if err = b.Call(t.Context(), "task_cancel", action.TaskArgs{ID: task.ID}, &last); err != nil || last.State == action.Running {
+			t.Fatalf("%+v, %v", last, err)
+		}
+	}
+	if !wire.Is(err, wire.RackFull) || !strings.Contains(err.Error(), "storage is full; free some space") {
+		t.Fatalf("full database: %v", err)
+	}
+	var list action.TaskList
+	if err := b.Call(t.Context(), "task_list", action.TaskListArgs{Limit: 500}, &list); err != nil {
+		t.Fatal(err)
+	}
+	for _, task := range list.Tasks {
+		if task.State != action.Cancelled {
+			t.Errorf("%s is %s", task.ID, task.State)
+		}
+	}
+	b.works(1)
+	b.works(2)
+}
+
+// What a rack cannot start with is one sentence, and nothing that was there is changed.
+func TestRackThatCannotStart(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name  string
+		spoil func(t *testing.T, b *bench)
+		want  []string
+	}{
+		{"state folder that cannot be made", func(_ *testing.T, b *bench) {
+			b.config.Rack.State = "/proc/rackd"
+		}, []string{"/proc/rackd", "let rackd write to the state folder"}},
+		{"state folder that is a file", func(t *testing.T, b *bench) {
+			b.config.Rack.State = filepath.Join(write(t, b.config.Rack.State+"x", "", 0o600), "state")
+		}, []string{"let rackd write to the state folder"}},
+		{"garbage key", func(t *testing.T, b *bench) { keyFile(t, b, "garbage", 0o600) }, []string{"adbkey", "not PEM", "move this one away"}},
+		{"empty key", func(t *testing.T, b *bench) { keyFile(t, b, "", 0o600) }, []string{"adbkey", "not PEM", "move this one away"}},
+		{"huge key", func(t *testing.T, b *bench) { keyFile(t, b, strings.Repeat("k", 1<<20), 0o600) }, []string{"adbkey", "move this one away"}},
+		{"key that others may read", func(t *testing.T, b *bench) { keyFile(t, b, "x", 0o644) }, []string{"adbkey", "chmod 600"}},
+		{"second rack on the folder", func(t *testing.T, b *bench) {
+			first, err := firmware.New(firmware.Options{Config: b.config, Planner: b.config.Scripted, Logger: logger(t)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancel(context.Background())
+			ended := make(chan error, 1)
+			go func() { ended <- first.Run(ctx) }()
+			t.Cleanup(func() { cancel(); <-ended })
+		}, []string{"in use by another rackd", "stop that one"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t, 1)
+			c.spoil(t, b)
+			key := filepath.Join(b.config.Rack.State, "adbkey")
+			before, _ := os.ReadFile(key)
+			_, err := firmware.New(firmware.Options{Config: b.config, Planner: b.config.Scripted, Logger: logger(t)})
+			if err == nil {
+				t.Fatal("it starts")
+			}
+			for _, part := range c.want {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("%q lacks %q", err, part)
+				}
+			}
+			if after, _ := os.ReadFile(key); string(after) != string(before) {
+				t.Error("the key file was changed")
+			}
+		})
+	}
+}
+
+func write(t *testing.T, name, text string, mode os.FileMode) string {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(text), mode); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+func keyFile(t *testing.T, b *bench, text string, mode os.FileMode) {
+	t.Helper()
+	if err := os.MkdirAll(b.config.Rack.State, 0o750); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(b.config.Rack.State, "adbkey"), text, mode)
+}
+
+// Whatever stands in the files that a person writes, the answer is where it is wrong and what to do.
+func TestBadFilesOfThePerson(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	const good = "[rack]\nid = \"a\"\nstate = \"s\"\nruntime = \"r\"\nboard = \"board.toml\"\n"
+	const board = "name = \"b\"\n[[slot]]\nnumber = 1\npath = \"1-1\"\n"
+	binary := string([]byte{0, 1, 2, 0xff, 0xfe, '\n', 0x80})
+	huge := strings.Repeat("# padding\n", 300_000)
+	for name, c := range map[string]struct {
+		config, board, rules string
+		want                 string
+	}{
+		"cut config":   {good[:20], board, "", "rackd.toml:"},
+		"binary":       {binary, board, "", "rackd.toml:1:"},
+		"huge config":  {good + huge, board, "", "is it a configuration?"},
+		"cut board":    {good, board[:20], "", "board.toml:2:"},
+		"binary board": {good, binary, "", "board.toml:1:"},
+		"huge board":   {good, board + huge, "", "is it a board file?"},
+		"cut rules":    {good, board, "name: n\ngoals: [x", "rules.yaml:"},
+		"binary rules": {good, board, binary, "rules.yaml:"},
+		"huge rules":   {good, board, "name: n\n" + huge, "is it a rule file?"},
+		"huge pattern": {good, board, "name: n\ngoals: ['\\pL{900}']\nrules: []\n", "too large"},
+		"alias bomb":   {good, board, "name: n\ngoals: [x]\nshared: [&a [1,1], &b [*a,*a], &c [*b,*b]]\nrules: *c\n", "rules.yaml:"},
+	} {
+		text := c.config
+		if c.rules != "" {
+			text += "[planner]\nrules = \"rules.yaml\"\n"
+		}
+		file := write(t, filepath.Join(dir, "rackd.toml"), text, 0o600)
+		write(t, filepath.Join(dir, "board.toml"), c.board, 0o600)
+		write(t, filepath.Join(dir, "rules.yaml"), c.rules, 0o600)
+		if _, err := config.Load(file); err == nil || !strings.Contains(err.Error(), c.want) || len(err.Error()) > 2000 {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+	write(t, filepath.Join(dir, "rackd.toml"), good+"[planner]\nrules = \".\"\n", 0o600)
+	if err := os.Remove(filepath.Join(dir, "rules.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := config.Load(filepath.Join(dir, "rackd.toml")); err == nil || !strings.Contains(err.Error(), "no *.yaml file") {
+		t.Errorf("folder without rules: %v", err)
+	}
+	if _, err := config.Load(dir); err == nil {
+		t.Error("a folder was read as a configuration")
+	}
+}
+
+// A rackd that is killed at any moment opens its database again, tells of each task what is known, and leaves nothing
+// lying about.
+func TestKillAtAnyMoment(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, 1)
+	b.phones[1].plug(t)
+	programs, err := rackrig.BuildNative(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := filepath.Dir(b.config.Rack.State)
+	rng := rand.New(rand.NewPCG(9, 11)) // the same moments in each run, as far as a scheduler allows
+	known := map[string]action.TaskState{}
+	open := ""
+	for n := range 11 {
+		kill := b.startNative(programs.Rackd, filepath.Join(folder, "rackd.toml"))
+		var list action.TaskList
+		if err := b.Call(t.Context(), "task_list", nil, &list); err != nil {
+			t.Fatalf("start %d: %v", n, err)
+		}
+		if len(list.Tasks) != len(known) {
+			t.Errorf("start %d: %d tasks, %d were acknowledged", n, len(list.Tasks), len(known))
+		}
+		for _, task := range list.Tasks {
+			want := known[task.ID]
+			if task.ID == open && task.State != action.Running { // it may have ended just before the kill
+				b.checkEnd(task)
+				known[task.ID] = task.State
+			} else if task.State != want {
+				t.Errorf("start %d: task %s is %s, was %s", n, task.ID, task.State, want)
+			}
+		}
+		if n == 10 {
+			kill()
+			break
+		}
+		b.await(1, action.Ready)
+		task := b.runTask(1, shopGoal)
+		open, known[task.ID] = task.ID, action.Running
+		time.Sleep(time.Duration(rng.Int64N(int64(1200 * time.Millisecond))))
+		kill()
+	}
+	b.wantTidy(b.config.Rack.State)
+}
+
+// checkEnd holds a task that the kill met to what it can say of itself.
+func (b *bench) checkEnd(task action.TaskStatus) {
+	b.t.Helper()
+	steps, err := os.ReadFile(filepath.Join(b.config.Rack.State, "tasks", task.ID, "steps.jsonl"))
+	finished := strings.Contains(string(steps), `"success":true`)
+	switch {
+	case task.State == action.TaskLost && task.Wrote && strings.Contains(task.Message, "rackd ended"):
+	case task.State == action.Succeeded && err == nil && finished:
+	default:
+		b.t.Errorf("task %+v with the steps\n%s", task, steps)
+	}
+}
+
+// startNative runs rackd until the returned function kills it.
+func (b *bench) startNative(rackd, file string) (kill func()) {
+	b.t.Helper()
+	var log lockedText
+	command := exec.CommandContext(b.t.Context(), rackd, "run", "--config", file)
+	command.Stderr = &log
+	if err := command.Start(); err != nil {
+		b.t.Fatal(err)
+	}
+	kill = sync.OnceFunc(func() {
+		command.Process.Kill()
+		command.Wait()
+	})
+	b.t.Cleanup(kill)
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		if b.Call(b.t.Context(), "phones", nil, nil) == nil {
+			return kill
+		}
+		if time.Now().After(deadline) {
+			b.t.Fatalf("rackd does not answer:\n%s", log.String())
+		}
+	}
+}
+
+// wantTidy finds what a crash has left and nobody took away.
+func (b *bench) wantTidy(state string) {
+	b.t.Helper()
+	err := filepath.WalkDir(state, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		base := entry.Name()
+		switch ext := filepath.Ext(base); {
+		case entry.IsDir(), ext == ".jpg", base == "steps.jsonl", base == "index.html", base == "adbkey", base == "rackd.db", base == "rackd.db.lock":
+		case strings.HasPrefix(base, "rackd.db.") && !strings.Contains(base, "damaged"): // the copy, and one that was being made
+		default:
+			b.t.Errorf("%s was left", name)
+		}
+		return nil
+	})
+	if err != nil {
+		b.t.Error(err)
+	}
+}
+
+// lockedText is what a process says while a test goes on.
+type lockedText struct {
+	mu   sync.Mutex // guards text
+	text strings.Builder
+}
+
+func (l *lockedText) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lockedText) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }

@@ -195,6 +195,8 @@ func (p readyPhone) codeOf(ctx context.Context, err error, object string, args m
 		return wire.PhoneLost
 	case args["what"] == "observe":
 		return detail(wire.ObservationFailed, "detail")
+	case errors.Is(err, adb.ErrTooLarge): // a command that does not fit into a packet
+		return detail(wire.BadRequest, "reason")
 	case errors.Is(err, adb.ErrTimeout), errors.Is(err, context.DeadlineExceeded): // of a bound below ctx
 		return detail(wire.PhoneOffline, "detail")
 	}

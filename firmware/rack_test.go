@@ -102,6 +102,7 @@ type bench struct {
 	adb    adb.Options          // zero unless a test is in a hurry
 	clock  func() time.Duration // of the leases, the board's own if nil
 	room   int                  // bytes of the database, the usual if 0
+	rack   *firmware.Rack
 	cancel context.CancelFunc
 	ended  chan error
 }
@@ -142,6 +143,7 @@ func (b *bench) start() {
 	if err != nil {
 		b.t.Fatal(err)
 	}
+	b.rack = rack
 	var ctx context.Context
 	ctx, b.cancel = context.WithCancel(context.Background())
 	b.ended = make(chan error, 1)

@@ -3,9 +3,11 @@ package action
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"path"
+	"strings"
 	"time"
 
 	"phonerack/sync/wire"
@@ -53,8 +55,13 @@ type Transfer struct {
 }
 
 func validPath(p string) error {
-	if !path.IsAbs(p) {
+	switch {
+	case !path.IsAbs(p):
 		return errors.New("the path on the phone must begin with /")
+	case len(p) > maxPath:
+		return fmt.Errorf("the path on the phone is longer than %d bytes", maxPath)
+	case strings.ContainsRune(p, 0):
+		return errors.New("the path on the phone has a zero byte in it")
 	}
 	return nil
 }
@@ -63,6 +70,7 @@ const (
 	shellTimeout = 30 * time.Minute
 	fileTimeout  = 15 * time.Minute
 	defaultMode  = 0o644
+	maxPath      = 1000 // bytes; what phones take, less what the protocol adds
 )
 
 func fileActions() []entry {

@@ -5,16 +5,6 @@ import (
 	"strings"
 )
 
-// Types of peers that a banner may name.
-const (
-	TypeDevice     = "device"
-	TypeRecovery   = "recovery"
-	TypeSideload   = "sideload"
-	TypeBootloader = "bootloader"
-	TypeRescue     = "rescue"
-	TypeHost       = "host"
-)
-
 // Features of the protocol, as banners list them (AOSP transport.cpp).
 const (
 	FeatureShell2     = "shell_v2"
@@ -31,7 +21,7 @@ var hostFeatures = []string{FeatureShell2, FeatureStat2, FeatureList2, FeaturePu
 // Banner is what a peer says of itself in CNXN. Every string is the peer's own
 // claim, untrusted.
 type Banner struct {
-	Type     string // "device", "recovery", "sideload", "bootloader", ...
+	Type     string // "device", "recovery", "sideload", "bootloader", "rescue" or "host"
 	Serial   string // second part; empty on modern phones
 	Product  string // ro.product.name
 	Model    string // ro.product.model

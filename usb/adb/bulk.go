@@ -288,7 +288,8 @@ func (l *bulkLink) write(ctx context.Context, p Packet) error {
 		return err
 	}
 	if len(p.Payload) > 0 && len(p.Payload)%l.mps == 0 && l.zeroPacket {
-		_, err := l.ep.Write(ctx, nil)
+		// It takes a request of the kernel's budget as well.
+		_, err := l.patiently(ctx, &l.outSize, 0, func(int) (int, error) { return l.ep.Write(ctx, nil) })
 		return err
 	}
 	return nil

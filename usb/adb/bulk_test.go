@@ -296,6 +296,37 @@ func TestBulkWaitsForMemoryOnlySoLong(t *testing.T) {
 	})
 }
 
+// shortOnce has no memory for the first zero-length packet.
+type shortOnce struct {
+	adb.Endpoints
+	failed bool
+}
+
+func (s *shortOnce) Write(ctx context.Context, buf []byte) (int, error) {
+	if len(buf) == 0 && !s.failed {
+		s.failed = true
+		return 0, adb.ErrNoMemory
+	}
+	return s.Endpoints.Write(ctx, buf)
+}
+
+func TestBulkWaitsForMemoryForTheZeroLengthPacket(t *testing.T) {
+	cable := adbtest.NewCable(512)
+	ends := &shortOnce{Endpoints: cable.Host()}
+	host, err := adb.NewBulkLink(ends, adb.BulkOptions{MaxPacket: 512})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer host.Close()
+	phone := cable.Phone()
+	for _, size := range []int{16384, 3} { // the phone wants its zero-length packet before the second
+		exchange(within(t), t, host, phone, adb.Packet{Command: adb.CommandWrite, Payload: pattern(size)})
+	}
+	if !ends.failed {
+		t.Error("no zero-length packet was written")
+	}
+}
+
 func TestBulkDiscardsStaleFramesWhileConnecting(t *testing.T) {
 	head := func(c adb.Command, n int) []byte {
 		return adb.Packet{Command: c, Arg0: 0x1bb, Arg1: 1, Payload: make([]byte, n)}.Header().Append(nil)

@@ -164,7 +164,7 @@ func (c *Conn) fail(err error) {
 // ends. ctx bounds only the opening; the stream lives until it is closed.
 func (c *Conn) Open(ctx context.Context, service string) (*Stream, error) {
 	if service == "" || len(service) >= c.sendMax {
-		return nil, fmt.Errorf("adb: service name of %d bytes, at most %d allowed", len(service), c.sendMax-1)
+		return nil, fmt.Errorf("%w: service name of %d bytes, at most %d allowed", ErrTooLarge, len(service), c.sendMax-1)
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err

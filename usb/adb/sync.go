@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -104,6 +105,10 @@ func (e *SyncError) Unwrap() error { return e.Err }
 func (s *Sync) call(ctx context.Context, op, path string, f func(*syncStream) error) error {
 	if path == "" || len(path) > syncMaxPath {
 		return fmt.Errorf("adb: %s: path of %d bytes, 1 to %d allowed", op, len(path), syncMaxPath)
+	}
+	// A phone takes the path as a C string: it would work on another file than the one that was named.
+	if strings.IndexByte(path, 0) >= 0 {
+		return fmt.Errorf("adb: %s %q: path holds a NUL byte", op, path)
 	}
 	select {
 	case s.busy <- struct{}{}:

@@ -315,6 +315,14 @@ func TestSyncRefusesArguments(t *testing.T) {
 			t.Errorf("path of %d bytes", len(path))
 		}
 	}
+	for op, err := range map[string]error{
+		"send":    s.Send(ctx, strings.NewReader(""), "/x\x00y", 0o600, time.Now()),
+		"receive": s.Receive(ctx, "/x\x00y", io.Discard),
+	} {
+		if err == nil || !strings.Contains(err.Error(), "NUL") {
+			t.Errorf("%s with a NUL in the path: %v", op, err)
+		}
+	}
 	ended, cancel := context.WithCancel(ctx)
 	cancel()
 	if err := s.Receive(ended, "/x", io.Discard); !errors.Is(err, context.Canceled) {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -73,7 +74,17 @@ func Load(name string) (*Rules, error) {
 			return nil, cmp.Or(err, fmt.Errorf("rules: no *.yaml file in %s", name))
 		}
 	}
-	return load(files, os.ReadFile)
+	return load(files, readFile)
+}
+
+// readFile reads no more than tells that a file is too large.
+func readFile(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxFileBytes+1))
 }
 
 // Shipped returns the rules that come with phonerack.

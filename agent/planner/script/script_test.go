@@ -199,6 +199,8 @@ func TestLoadErrorsNameTheLine(t *testing.T) {
 		{head + "rules: []", 3, "list is empty"},
 		{head + "extra: 1", 3, `no key "extra"`},
 		{"name: n\ngoals: ['(']\nrules: []", 2, "missing closing"},
+		{"name: n\ngoals: ['\\pL{1000}']\nrules: []", 2, "too large"},
+		{strings.Repeat("#", maxFileBytes+1), 1, "is it a rule file?"},
 		{head + "rules:\n  - do: {tap: {}}", 4, "needs a name"},
 		{head + "rules:\n  - name: a", 4, "needs do"},
 		{head + "rules:\n  - name: a\n    do: {tap: {}, swipe: {}}", 5, "one tool"},

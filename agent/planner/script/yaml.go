@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strconv"
 
@@ -15,6 +16,7 @@ const (
 	maxFileBytes = 1 << 20
 	maxNodes     = 50_000 // visited, so that aliases cannot multiply
 	maxDepth     = 32
+	maxPattern   = 5000 // parts of a regular expression with its repetitions written out: each takes room and time
 )
 
 // LoadError says where a rule file is wrong.
@@ -47,7 +49,7 @@ func (l *loader) fail(n *yaml.Node, format string, args ...any) {
 func (l *loader) root(b []byte) *yaml.Node {
 	var doc yaml.Node
 	if len(b) > maxFileBytes {
-		l.err = &LoadError{File: l.file, Line: 1, Reason: fmt.Sprintf("%d bytes where %d are allowed", len(b), maxFileBytes)}
+		l.err = &LoadError{File: l.file, Line: 1, Reason: fmt.Sprintf("the file is larger than %d bytes: is it a rule file?", maxFileBytes)}
 		return nil
 	}
 	if err := yaml.Load(b, &doc); err != nil {
@@ -196,10 +198,31 @@ func (l *loader) template(n *yaml.Node) string {
 }
 
 func (l *loader) regexp(n *yaml.Node) *regexp.Regexp {
-	re, err := regexp.Compile(l.scalar(n))
+	text := l.scalar(n)
+	parsed, err := syntax.Parse(text, syntax.Perl)
+	if err == nil && weight(parsed) > maxPattern {
+		err = fmt.Errorf("the pattern %.40q is too large when its repetitions are written out: repeat less", text)
+	}
+	if err != nil {
+		l.fail(n, "%v", err)
+		return nil
+	}
+	re, err := regexp.Compile(text)
 	if err != nil {
 		l.fail(n, "%v", err)
 		return nil
 	}
 	return re
+}
+
+// weight is about how many instructions a regular expression compiles to.
+func weight(re *syntax.Regexp) int {
+	sum := max(1, len(re.Rune))
+	for _, sub := range re.Sub {
+		sum = min(sum+weight(sub), 2*maxPattern)
+	}
+	if re.Op == syntax.OpRepeat {
+		sum = min(sum*max(re.Min, re.Max, 1), 2*maxPattern)
+	}
+	return sum
 }
