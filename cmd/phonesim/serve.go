@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"strings"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 
@@ -71,20 +73,16 @@ func listen(address string) (net.Listener, error) {
 
 // serveListener serves ADB to whoever connects. What becomes of one host is no matter of the others, and is logged by the phone.
 func serveListener(ctx context.Context, p *phonesim.Phone, l net.Listener) error {
-	g, ctx := errgroup.WithContext(ctx)
+	ctx, hangUp := context.WithCancel(ctx)
+	var hosts sync.WaitGroup
+	defer hosts.Wait()
+	defer hangUp() // a listener that fails ends its hosts, or the failure would be told when the last has left
 	defer context.AfterFunc(ctx, func() { l.Close() })()
 	for {
 		nc, err := l.Accept()
 		if err != nil {
-			g.Wait()
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			return err
+			return cmp.Or(ctx.Err(), err)
 		}
-		g.Go(func() error {
-			p.ServeStream(ctx, nc)
-			return nil
-		})
+		hosts.Go(func() { p.ServeStream(ctx, nc) })
 	}
 }

@@ -172,6 +172,26 @@ func TestSlowLink(t *testing.T) {
 	})
 }
 
+func TestSlowLinkIsUnpluggedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPhoneT(t, Config{})
+		h, g := dialUSB(t, p)
+		h.connect(hostFeatures)
+		p.SetFaults(Faults{Latency: time.Hour})
+		h.trySend(cmdOPEN, 1, 0, "nonsense:\x00")
+		g.StartIn(64)
+		synctest.Wait()
+		start := time.Now()
+		p.Unplug()
+		if err := h.expectServed(); !errors.Is(err, ErrUnplugged) {
+			t.Errorf("ended with %v", err)
+		}
+		if d := time.Since(start); d > flushTime {
+			t.Errorf("took %v", d)
+		}
+	})
+}
+
 // bridged returns a phone whose daemon is that of another one, reached over a byte stream.
 func bridged(t *testing.T, daemon *Phone) *Phone {
 	t.Helper()

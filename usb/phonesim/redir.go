@@ -40,7 +40,9 @@ func (p *Phone) ServeRedir(ctx context.Context, nc net.Conn) error {
 	err := port.serve(ctx)
 	port.out.end()
 	nc.SetWriteDeadline(time.Now().Add(flushTime))
+	late := time.AfterFunc(flushTime, func() { cancel(err) }) // packets that a slow link holds back have no deadline
 	writer.Wait()
+	late.Stop()
 	cancel(err)
 	nc.Close()
 	reader.Wait()
