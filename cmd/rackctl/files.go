@@ -93,8 +93,18 @@ func (c pullCommand) Run(s *session) error {
 	return s.transferred(done, local)
 }
 
-// writeWhole makes the file appear whole or not at all.
+// writeWhole makes the file appear whole or not at all. A device or a pipe is written to as it is: it must not be replaced.
 func writeWhole(name string, fill func(io.Writer) error) error {
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+		if info.IsDir() {
+			return fmt.Errorf("%s is a folder: name a file, or move it away", name)
+		}
+		f, err := os.OpenFile(name, os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		return errors.Join(fill(f), f.Close())
+	}
 	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
 	if err != nil {
 		return err

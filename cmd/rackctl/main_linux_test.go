@@ -144,6 +144,31 @@ func TestFilesAppearWholeOrNotAtAll(t *testing.T) {
 	if entries, _ := os.ReadDir(back); len(entries) != 1 {
 		t.Errorf("a failed pull left %v", entries)
 	}
+	taken := filepath.Join(back, "taken")
+	if err := os.MkdirAll(filepath.Join(taken, "film.mp4"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ remote, local, want string }{
+		{"/sdcard/none", filepath.Join(back, "film.mp4"), "no such file"}, // the old one stays
+		{"/sdcard/film.mp4", taken, "is a folder"},
+		{"/sdcard/film.mp4", filepath.Join(back, "no", "such"), "no such file"},
+		{"/sdcard/film.mp4", "/dev/full", "no space left"},
+	} {
+		if _, stderr, code := b.rackctl("", "pull", "1", c.remote, c.local); code != 1 || !strings.Contains(stderr, c.want) {
+			t.Errorf("pull to %s: %d %q", c.local, code, stderr)
+		}
+	}
+	if got, err := os.ReadFile(filepath.Join(back, "film.mp4")); err != nil || string(got) != "film" {
+		t.Errorf("a failed pull touched the old file: %q, %v", got, err)
+	}
+	for _, folder := range []string{back, taken} {
+		if left, _ := filepath.Glob(filepath.Join(folder, ".*")); len(left) != 0 {
+			t.Errorf("failed pulls left %v", left)
+		}
+	}
+	if info, err := os.Stat("/dev/full"); err != nil || info.Mode().IsRegular() {
+		t.Fatal("a device was replaced by a file")
+	}
 	picture := filepath.Join(dir, "screen.jpg")
 	if _, stderr, code := b.rackctl("", "observe", "1", "--image", picture); code != 0 {
 		t.Errorf("observe: %d %q", code, stderr)
