@@ -163,7 +163,10 @@ func (c *Conn) fail(err error) {
 // (ErrRefused), ctx ends, OpenTimeout passes (ErrTimeout) or the connection
 // ends. ctx bounds only the opening; the stream lives until it is closed.
 func (c *Conn) Open(ctx context.Context, service string) (*Stream, error) {
-	if service == "" || len(service) >= c.sendMax {
+	if service == "" {
+		return nil, errors.New("adb: empty service name")
+	}
+	if len(service) >= c.sendMax {
 		return nil, fmt.Errorf("%w: service name of %d bytes, at most %d allowed", ErrTooLarge, len(service), c.sendMax-1)
 	}
 	if err := ctx.Err(); err != nil {
@@ -196,6 +199,9 @@ func (c *Conn) Open(ctx context.Context, service string) (*Stream, error) {
 // Exec opens "exec:" with a command: its raw output, without exit code or a
 // separate stderr. See Open.
 func (c *Conn) Exec(ctx context.Context, cmd string) (*Stream, error) {
+	if err := checkCommand(cmd); err != nil {
+		return nil, err
+	}
 	return c.Open(ctx, "exec:"+cmd)
 }
 

@@ -26,7 +26,8 @@ var (
 	ErrProtocol = errors.New("adb: protocol violation")
 	// ErrTLS: the phone asks for TLS (Wi-Fi debugging), which is not supported.
 	ErrTLS = errors.New("adb: the phone asks for TLS, which is not supported")
-	// ErrTooLarge: output, a listing or an answer exceeded its bound.
+	// ErrTooLarge: output, a listing, an answer or the name of a service (a
+	// command, with its text) exceeded its bound.
 	ErrTooLarge = errors.New("adb: larger than the allowed bound")
 	// ErrUnsupported: the phone lacks a feature that the call needs.
 	ErrUnsupported = errors.New("adb: not supported by this phone")

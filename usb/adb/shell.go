@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 )
 
@@ -56,6 +57,9 @@ func (c *Conn) StartShell(ctx context.Context, cmd string, stdio Stdio) (exitCod
 	if cmd == "" {
 		return 0, errors.New("adb: empty command")
 	}
+	if err := checkCommand(cmd); err != nil {
+		return 0, err
+	}
 	if stdio.Stdout == nil {
 		stdio.Stdout = io.Discard
 	}
@@ -71,6 +75,15 @@ func (c *Conn) StartShell(ctx context.Context, cmd string, stdio Stdio) (exitCod
 		err = fmt.Errorf("adb: running a command: %w", cause)
 	}
 	return exitCode, err
+}
+
+// checkCommand refuses what a phone's shell, which ends a command at a NUL,
+// would run a part of.
+func checkCommand(cmd string) error {
+	if strings.IndexByte(cmd, 0) >= 0 {
+		return errors.New("adb: the command holds a NUL byte")
+	}
+	return nil
 }
 
 // shell2 speaks the shell protocol.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -47,6 +48,18 @@ func TestShell2(t *testing.T) {
 	got, err := c.Shell(within(t), "it's")
 	if err != nil || got.ExitCode != 42 || string(got.Stderr) != "err" || string(got.Stdout) != "out"+strings.Repeat("x", 100_000)+"it's" {
 		t.Errorf("%d, %q, %d bytes, %v", got.ExitCode, got.Stderr, len(got.Stdout), err)
+	}
+}
+
+func TestShellGivesEveryExitCode(t *testing.T) {
+	c := phone(t, serveShell2(func(cmd string, s *adbtest.Service) {
+		code, _ := strconv.Atoi(cmd)
+		_, _ = s.Write(shellPacket(3, string([]byte{byte(code)})))
+	}), adb.Options{})
+	for _, code := range []int{0, 1, 127, 128 + 9, 255} {
+		if got, err := c.Shell(within(t), strconv.Itoa(code)); err != nil || got.ExitCode != code {
+			t.Errorf("%d: got %d, %v", code, got.ExitCode, err)
+		}
 	}
 }
 
@@ -133,6 +146,12 @@ func TestShellEndsWithItsContext(t *testing.T) {
 			}
 			if _, err := c.Shell(t.Context(), ""); err == nil {
 				t.Error("empty command accepted")
+			}
+			if _, err := c.Shell(t.Context(), "rm /a\x00b"); err == nil || !strings.Contains(err.Error(), "NUL") {
+				t.Errorf("a command with a NUL: %v", err)
+			}
+			if _, err := c.Exec(t.Context(), "rm /a\x00b"); err == nil || !strings.Contains(err.Error(), "NUL") {
+				t.Errorf("a raw command with a NUL: %v", err)
 			}
 		})
 	}

@@ -285,6 +285,43 @@ func TestSyncSendStopsWhenThePhoneFailsAndStopsReading(t *testing.T) {
 	})
 }
 
+// slowSource yields a first part at once and then a byte a second.
+type slowSource struct{ first int }
+
+func (r *slowSource) Read(p []byte) (int, error) {
+	if r.first > 0 {
+		n := min(len(p), r.first)
+		r.first -= n
+		return n, nil
+	}
+	time.Sleep(time.Second)
+	return 1, nil
+}
+
+// What the source yields next is not waited for to fill a packet.
+func TestSyncSendOfASlowSourceStopsAtTheFirstFail(t *testing.T) {
+	dialogue(t, adb.Options{MaxPayload: adb.MaxPayloadV1}, func(p *adbtest.Peer) {
+		p.Accept()
+		id := p.ExpectOpen("sync:")
+		p.Send(adb.CommandOkay, 7, id)
+		p.ExpectArgs(adb.CommandWrite, id, 7)
+		p.Send(adb.CommandOkay, 7, id)
+		p.SendData(adb.CommandWrite, 7, id, message("FAIL", 4, []byte("oops")))
+		p.UntilClosed()
+	}, func(t *testing.T, c *adb.Conn) {
+		s, err := c.Sync(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		start := time.Now()
+		var said *adb.SyncError
+		err = s.Send(t.Context(), &slowSource{first: 5000}, "/x", 0o600, time.Now())
+		if !errors.As(err, &said) || time.Since(start) > 2*time.Second {
+			t.Errorf("%v after %v", err, time.Since(start))
+		}
+	})
+}
+
 func TestSyncFailTexts(t *testing.T) {
 	for text, want := range map[string]error{
 		"couldn't create file: Permission denied":         fs.ErrPermission,
