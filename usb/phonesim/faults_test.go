@@ -116,21 +116,23 @@ func TestFailingTransfersBreakAByteStream(t *testing.T) {
 
 func TestHangAnswersNothing(t *testing.T) {
 	for _, usb := range []bool{false, true} {
-		p := newPhoneT(t, Config{Faults: Faults{Hang: true}})
-		var h *host
-		if usb {
-			h, _ = dialUSB(t, p)
-		} else {
-			h = dialStream(t, p)
-		}
-		for range 3 {
-			h.send(cmdCNXN, versionNoSums, 1<<20, "host::")
-		}
-		ctx, cancel := context.WithTimeout(h.ctx, 100*time.Millisecond)
-		if _, err := h.wire.read(ctx); !errors.Is(err, os.ErrDeadlineExceeded) && !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("usb %t: %v", usb, err)
-		}
-		cancel()
+		synctest.Test(t, func(t *testing.T) {
+			p := newPhoneT(t, Config{Faults: Faults{Hang: true}})
+			var h *host
+			if usb {
+				h, _ = dialUSB(t, p)
+			} else {
+				h = dialStream(t, p)
+			}
+			for range 3 {
+				h.send(cmdCNXN, versionNoSums, 1<<20, "host::")
+			}
+			ctx, cancel := context.WithTimeout(h.ctx, patience/2)
+			defer cancel()
+			if _, err := h.wire.read(ctx); !errors.Is(err, os.ErrDeadlineExceeded) && !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("usb %t: %v", usb, err)
+			}
+		})
 	}
 }
 

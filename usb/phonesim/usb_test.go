@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 	"unicode/utf16"
 
@@ -362,26 +363,28 @@ func TestResetStartsTheDaemonAnew(t *testing.T) {
 }
 
 func TestRebootLeavesAndComesBack(t *testing.T) {
-	targets := make(chan string, 1)
-	p := newPhoneT(t, Config{RebootDelay: 50 * time.Millisecond, OnReboot: func(s string) { targets <- s }})
-	h, g := dialUSB(t, p)
-	h.connect(hostFeatures)
-	h.send(cmdOPEN, 1, 0, "reboot:recovery\x00")
-	start := time.Now()
-	if _, err := g.WaitDevice(h.ctx); err != nil {
-		t.Fatal(err)
-	}
-	if d := time.Since(start); d < 40*time.Millisecond {
-		t.Errorf("back after %v", d)
-	}
-	if got := <-targets; got != "recovery" {
-		t.Errorf("target %q", got)
-	}
-	if err := g.SetConfiguration(h.ctx, 1); err != nil {
-		t.Fatal(err)
-	}
-	h.connect(hostFeatures)
-	noViolations(t, p)
+	synctest.Test(t, func(t *testing.T) {
+		targets := make(chan string, 1)
+		p := newPhoneT(t, Config{RebootDelay: 5 * time.Second, OnReboot: func(s string) { targets <- s }})
+		h, g := dialUSB(t, p)
+		h.connect(hostFeatures)
+		h.send(cmdOPEN, 1, 0, "reboot:recovery\x00")
+		start := time.Now()
+		if _, err := g.WaitDevice(h.ctx); err != nil {
+			t.Fatal(err)
+		}
+		if d := time.Since(start); d != 5*time.Second {
+			t.Errorf("back after %v", d)
+		}
+		if got := <-targets; got != "recovery" {
+			t.Errorf("target %q", got)
+		}
+		if err := g.SetConfiguration(h.ctx, 1); err != nil {
+			t.Fatal(err)
+		}
+		h.connect(hostFeatures)
+		noViolations(t, p)
+	})
 }
 
 func TestUnplug(t *testing.T) {
