@@ -78,7 +78,7 @@ func Load(path string) (*Board, error) {
 	if len(data) > maxFile {
 		return nil, fmt.Errorf("board file %s is larger than %d bytes: is it a board file?", path, maxFile)
 	}
-	return Parse(path, data)
+	return parse(path, data)
 }
 
 // Fault is one thing wrong in a board file.
@@ -96,8 +96,8 @@ func (f Fault) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %s", f.File, f.Line, f.Column, f.Text)
 }
 
-// Parse checks the text of a board file; file names it in faults.
-func Parse(file string, data []byte) (*Board, error) {
+// parse checks the text of a board file; file names it in faults.
+func parse(file string, data []byte) (*Board, error) {
 	var b Board
 	decoder := toml.NewDecoder(strings.NewReader(string(data)))
 	decoder.DisallowUnknownFields()

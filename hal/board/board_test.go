@@ -61,7 +61,7 @@ func TestFaultsSayWhereAndWhatToDo(t *testing.T) {
 		"negative column": {strings.Replace(good, "column = 2", "column = -2", 1), "slot 1: row and column"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := Parse("b.toml", []byte(c.text))
+			_, err := parse("b.toml", []byte(c.text))
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got  %v\nwant %s", err, c.want)
 			}
@@ -70,7 +70,7 @@ func TestFaultsSayWhereAndWhatToDo(t *testing.T) {
 }
 
 func TestAllFaultsComeAtOnce(t *testing.T) {
-	_, err := Parse("b.toml", []byte("name = \"x\"\n[[slot]]\nnumber = 0\npath = \"a\"\n[[slot]]\nnumber = 1000\npath = \"b\"\n"))
+	_, err := parse("b.toml", []byte("name = \"x\"\n[[slot]]\nnumber = 0\npath = \"a\"\n[[slot]]\nnumber = 1000\npath = \"b\"\n"))
 	if n := len(strings.Split(err.Error(), "\n")); n != 4 {
 		t.Errorf("%d faults, want 4:\n%v", n, err)
 	}
@@ -90,7 +90,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(good))
 	f.Add([]byte("[[slot]]\n[slot.x]\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if b, err := Parse("b.toml", data); err == nil && (b.Name == "" || len(b.Slots) == 0) {
+		if b, err := parse("b.toml", data); err == nil && (b.Name == "" || len(b.Slots) == 0) {
 			t.Error("an empty board passed")
 		}
 	})
