@@ -168,13 +168,16 @@ func (e *Env) copyTree(ctx context.Context, from, to string, deep, keep bool) er
 	if err != nil {
 		return err
 	}
+	if old, err := e.Files.Stat(to); err == nil && attr(old).Inode == attr(info).Inode {
+		return syscall.EINVAL // to open it for writing would empty it
+	}
 	if !info.IsDir() {
 		return e.copyFile(ctx, from, to, info, keep)
 	}
 	if !deep {
 		return syscall.EISDIR
 	}
-	if to == from || strings.HasPrefix(to+"/", strings.TrimRight(from, "/")+"/") || strings.Count(to, "/") > maxTree {
+	if strings.HasPrefix(to+"/", strings.TrimRight(from, "/")+"/") || strings.Count(to, "/") > maxTree {
 		return syscall.EINVAL
 	}
 	list, err := e.Files.ReadDir(from)

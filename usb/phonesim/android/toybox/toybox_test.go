@@ -66,6 +66,7 @@ func TestCommands(t *testing.T) {
 		{script: "echo hello | tr a-y b-z; echo AbC | tr '[:upper:]' '[:lower:]'; echo a-b-c | tr -d -; echo aab | tr -s a", out: "ifmmp\nabc\nabc\nab\n"},
 		{script: "echo a:b:c | cut -d: -f1,3; echo hello | cut -c2-4; echo none | cut -d: -f2; cut -f x a", out: "a:c\nell\nnone\n", err: "cut: bad list 'x'\n", status: 1},
 		{script: "cp a c; cmp a c; cmp a b; echo $?; cp a d; cat d/a | wc -l; cp d e; cp -r d e; ls e", out: "a b differ: char 1, line 1\n1\n3\na\nin\n", err: "cp: bad 'd': Is a directory\n"},
+		{script: "cp a a; ln -s a l; cp a l; head -1 a", out: "one\n", err: "cp: bad 'a': Invalid argument\ncp: bad 'a': Invalid argument\n"},
 		{script: "mv a d; ls d; mv none x; mv d/a .; ls", out: "a\nin\na\nb\nd\n", err: "mv: bad 'none': No such file or directory\n"},
 		{script: "mkdir x; mkdir x; mkdir -p y/z; ls -F; rmdir x; rmdir d", out: "a\nb\nd/\nx/\ny/\n", err: "mkdir: 'x': File exists\nrmdir: d: Directory not empty\n", status: 1},
 		{script: "rm d; rm -r d; rm none; rm -f none; ls", out: "a\nb\n", err: "rm: d: Is a directory\nrm: none: No such file or directory\n"},
