@@ -122,12 +122,19 @@ func (r *Registry) Definition(name string) (Definition, error) {
 	return e.Definition, nil
 }
 
+// ErrCallerGone is the cause with which a door ends the context of a call that nobody waits for any longer.
+var ErrCallerGone = errors.New("the caller is gone")
+
 // Call runs an action with its arguments as JSON. The error is always a *wire.Refusal. Call returns when the action
 // has ended, at the latest when ctx or the action's own time ends and the phone's work could be stopped.
 func (r *Registry) Call(ctx context.Context, actor Actor, name string, args json.RawMessage, pipes Pipes) (any, error) {
 	start := time.Now()
 	c := &call{rack: r.rack, leases: r.leases, actor: actor, pipes: pipes}
 	result, err := r.call(ctx, c, name, args)
+	if err != nil && errors.Is(context.Cause(ctx), ErrCallerGone) { // what it came to is nobody's fault and is not told to anybody
+		r.log.Info("action ended because its caller is gone", "action", printable(name), "actor", c.actor.Name, "via", c.actor.Via, "slot", slotOf(c.args))
+		return nil, wire.From(err)
+	}
 	r.audit(c, name, time.Since(start), err)
 	if err != nil {
 		return nil, wire.From(err)

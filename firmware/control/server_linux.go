@@ -39,7 +39,11 @@ func NewServer(registry *action.Registry, log *slog.Logger) *Server {
 	return &Server{registry: registry, log: log, readTimeout: readTimeout, slots: make(chan struct{}, maxCalls)}
 }
 
-type actorKey struct{}
+// Keys of values in a request's context: who asks, and the context of Serve.
+type (
+	actorKey   struct{}
+	servingKey struct{}
+)
 
 // Serve answers until ctx ends; then calls are cancelled and given a moment to answer. It closes the listener.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
@@ -49,7 +53,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	mux.HandleFunc("/", s.unknown)
 	server := &http.Server{
 		Handler: mux, ReadHeaderTimeout: headerTimeout, ReadTimeout: s.readTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
-		BaseContext: func(net.Listener) context.Context { return ctx },
+		BaseContext: func(net.Listener) context.Context { return context.WithValue(ctx, servingKey{}, ctx) },
 		ConnContext: s.identify,
 		ErrorLog:    slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
@@ -134,8 +138,11 @@ func (s *Server) action(w http.ResponseWriter, r *http.Request) {
 	}
 	switch wanted := r.Header.Get("Upgrade") == upgradeName; {
 	case definition.Streams == action.NoStream:
-		result, err := s.registry.Call(r.Context(), actor, definition.Name, args, action.Pipes{})
-		s.answer(w, newAnswer(result, stopping(r.Context(), err)))
+		ctx, cancel := called(r)
+		defer cancel(nil)
+		defer context.AfterFunc(r.Context(), func() { cancel(action.ErrCallerGone) })()
+		result, err := s.registry.Call(ctx, actor, definition.Name, args, action.Pipes{})
+		s.answer(w, newAnswer(result, stopping(ctx, err)))
 	case !wanted:
 		s.refuse(w, wire.Refuse(wire.BadRequest, map[string]any{"reason": "the action needs an upgrade to " + upgradeName}))
 	default:
@@ -143,6 +150,12 @@ func (s *Server) action(w http.ResponseWriter, r *http.Request) {
 		defer s.streams.Done()
 		s.stream(w, r, actor, definition.Name, args)
 	}
+}
+
+// called is the context of a call: it ends when the server stops. A request's own ends too when the client is seen to be
+// gone, without saying that this is why.
+func called(r *http.Request) (context.Context, context.CancelCauseFunc) {
+	return context.WithCancelCause(r.Context().Value(servingKey{}).(context.Context))
 }
 
 func readArgs(w http.ResponseWriter, r *http.Request) (json.RawMessage, error) {

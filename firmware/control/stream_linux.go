@@ -21,8 +21,6 @@ const (
 	lingering    = time.Second // for the client to read the answer while it still sends
 )
 
-var errClientGone = errors.New("the client is gone")
-
 // stream runs an action over the taken-over connection.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request, actor action.Actor, name string, args json.RawMessage) {
 	conn, buffered, err := http.NewResponseController(w).Hijack()
@@ -35,7 +33,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, actor action.Act
 	if _, err := fmt.Fprintf(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: %s\r\n\r\n", upgradeName); err != nil {
 		return
 	}
-	ctx, cancel := context.WithCancelCause(r.Context())
+	ctx, cancel := called(r)
 	defer cancel(nil)
 	stop := context.AfterFunc(ctx, func() { conn.SetWriteDeadline(time.Now().Add(lastWords)) })
 	defer stop()
@@ -46,7 +44,8 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, actor action.Act
 	go func() {
 		defer close(read)
 		readIn(buffered.Reader, feed)
-		cancel(errClientGone)
+		cancel(action.ErrCallerGone)             // before the action learns it from its input
+		feed.CloseWithError(io.ErrUnexpectedEOF) // without effect after InEnd
 	}()
 	pinged := make(chan struct{})
 	go func() {
@@ -54,15 +53,29 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, actor action.Act
 		ping(ctx, cancel, packets)
 	}()
 
-	result, err := s.registry.Call(ctx, actor, name, args, action.Pipes{In: in, Out: packets.as(kindOut), Err: packets.as(kindErr)})
+	result, err := s.registry.Call(ctx, actor, name, args, action.Pipes{In: in, Out: outlet{packets.as(kindOut), cancel}, Err: outlet{packets.as(kindErr), cancel}})
 	in.Close()
-	if context.Cause(ctx) != errClientGone {
-		s.finish(conn, packets, newAnswer(result, stopping(r.Context(), err)))
+	if context.Cause(ctx) != action.ErrCallerGone {
+		s.finish(conn, packets, newAnswer(result, stopping(ctx, err)))
 	}
 	cancel(nil)
 	conn.SetReadDeadline(time.Now().Add(lingering))
 	<-read
 	<-pinged
+}
+
+// outlet ends the call when the client takes nothing more.
+type outlet struct {
+	io.Writer
+	cancel context.CancelCauseFunc
+}
+
+func (o outlet) Write(data []byte) (int, error) {
+	n, err := o.Writer.Write(data)
+	if err != nil {
+		o.cancel(action.ErrCallerGone)
+	}
+	return n, err
 }
 
 func (s *Server) finish(conn net.Conn, packets *packetWriter, a answer) {
@@ -79,7 +92,6 @@ func (s *Server) finish(conn net.Conn, packets *packetWriter, a answer) {
 // readIn feeds the action until the client is gone or breaks the protocol. What an action does not read is thrown away
 // once the action has ended.
 func readIn(r *bufio.Reader, feed *io.PipeWriter) {
-	defer feed.CloseWithError(io.ErrUnexpectedEOF) // without effect after InEnd
 	buf := make([]byte, maxPacket)
 	for {
 		k, data, err := readPacket(r, buf)
@@ -109,7 +121,7 @@ func ping(ctx context.Context, cancel context.CancelCauseFunc, packets *packetWr
 			return
 		case <-tick.C:
 			if err := packets.send(kindPing, nil); err != nil {
-				cancel(errClientGone)
+				cancel(action.ErrCallerGone)
 				return
 			}
 		}
