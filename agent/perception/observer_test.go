@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"image"
+	"image/draw"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -100,7 +101,8 @@ func TestObserveNumbersScenesAndOutdatesThem(t *testing.T) {
 }
 
 func TestObserveNamesWhatIsMissing(t *testing.T) {
-	picture := image.NewRGBA(image.Rect(0, 0, 50, 60))
+	picture, dark := image.NewRGBA(image.Rect(0, 0, 50, 60)), image.NewRGBA(image.Rect(0, 0, 50, 60))
+	draw.Draw(dark, dark.Bounds(), image.Black, image.Point{}, draw.Src)
 	for name, c := range map[string]struct {
 		src     source
 		missing []string
@@ -109,6 +111,8 @@ func TestObserveNamesWhatIsMissing(t *testing.T) {
 		"no focus":       {source{trees: []string{shop}, focusErr: errBroken, image: picture}, []string{PartFocus}},
 		"no rest":        {source{trees: []string{shop}, focus: "com.shop", err: errBroken, image: picture}, []string{PartDisplay, PartKeyboard}},
 		"no image":       {source{trees: []string{shop}, focus: "com.shop", imageErr: errBroken}, []string{PartImage}},
+		"forbidden":      {source{trees: []string{shop}, focus: "com.shop", image: dark}, []string{PartImage}},
+		"dark and alone": {source{treeErr: phone.ErrNotIdle, focus: "com.shop", image: dark}, []string{PartElements}},
 		"only the image": {source{treeErr: phone.ErrNotIdle, focus: "com.shop", image: picture}, []string{PartElements}},
 		"broken tree":    {source{trees: []string{"<hierarchy"}, focus: "com.shop", image: picture}, []string{PartElements}},
 	} {

@@ -32,7 +32,7 @@ const (
 	PartFocus    = "focus"    // Package comes from the tree, Activity is empty
 	PartDisplay  = "display"  // Width and Height come from the tree or the image
 	PartKeyboard = "keyboard" // Keyboard is not known
-	PartImage    = "image"    // an image was wanted and is not there
+	PartImage    = "image"    // an image was wanted and is not there, or is all black as of a window that forbids it
 )
 
 // Element is one thing on the screen that can be seen or touched. Its strings
