@@ -1,6 +1,7 @@
 package screen
 
 import (
+	"bytes"
 	"errors"
 	"image"
 	"strings"
@@ -184,6 +185,25 @@ func TestDisplayTurnsAndChangesSize(t *testing.T) {
 		check(720, 1600)
 		if d.SetSize(1, 1) == nil || d.SetDensity(5000) == nil {
 			t.Error("an impossible display is accepted")
+		}
+	}
+}
+
+func TestAnimationScaleMayChangeDuringATransition(t *testing.T) {
+	for _, scale := range []float64{0.1, 0} {
+		d := drive(t, Config{})
+		if err := d.Launch("com.phonerack.messenger"); err != nil {
+			t.Fatal(err)
+		}
+		before := d.Render().Pix
+		d.SetAnimationScale(scale)
+		d.wait(2 * framePeriod)
+		if !bytes.Equal(d.Render().Pix, before) {
+			t.Errorf("scale %v: the new screen is not at the edge from which it comes", scale)
+		}
+		d.settle()
+		if bytes.Equal(d.Render().Pix, before) {
+			t.Errorf("scale %v: the transition does not end", scale)
 		}
 	}
 }

@@ -94,7 +94,8 @@ func (e *Engine) drawScreen(c *paint.Canvas, s *scene, l *layer, active bool) {
 
 // slide moves what was drawn sideways, as a new screen comes in during a transition.
 func (e *Engine) slide(c *paint.Canvas, full image.Rectangle, background app.Paint) {
-	left := float64(e.movingTo.Sub(e.now)) / (float64(transition) * e.animationScale)
+	// The scale may have been made smaller, or 0, since the transition began.
+	left := min(float64(e.movingTo.Sub(e.now))/(float64(transition)*e.animationScale), 1)
 	shift := int(float64(full.Dx()) * 0.3 * left * left)
 	if (e.moveSign < 0) != e.rtl() {
 		shift = -shift
