@@ -26,6 +26,9 @@ PHONERACK_ADB ?= $(CACHE)/rig/bin/adb
 export PHONERACK_ADB
 export PHONERACK_CACHE := $(CACHE)
 
+# Else the Go tool asks git, which refuses in a clone that belongs to somebody else, as root's often does.
+export GOFLAGS := -buildvcs=false $(GOFLAGS)
+
 # The Go tool keeps its caches at home, and some runners of jobs forget where that is.
 ifeq ($(HOME),)
 export HOME := $(shell getent passwd "$$(id -u)" | cut -d: -f6)
@@ -61,15 +64,19 @@ demo-native: setup ## the same without the emulated board, over byte streams
 	go run ./cmd/demo --native
 
 .PHONY: test
-test: setup lint build-portable test-unit test-board ## all tests, the emulated board's too
+test: as-root setup lint build-portable test-unit test-board ## all tests, the emulated board's too
 
 .PHONY: test-unit
 test-unit: setup ## the tests that need no emulated board
 	go test $(RACE) -timeout 10m ./...
 
+.PHONY: as-root
+as-root:
+	@((EUID == 0)) || { echo "the emulated board's tests need root, for a real adbd in namespaces of its own; make test-unit and make demo do not" >&2; exit 1; }
+
 # Built on all processors first; then one board boots after the other.
 .PHONY: test-board
-test-board: setup ## the emulated board's tests alone
+test-board: as-root setup ## the emulated board's tests alone
 	@go test -tags rig -run '^$$' ./firmware/rig/... >/dev/null || true
 	go test -tags rig -p 1 -count=1 -timeout 15m ./firmware/rig/...
 
