@@ -27,8 +27,8 @@ type hand struct {
 	slot     int
 	observer *perception.Observer
 
-	mu    sync.Mutex        // held during an observation: one at a time
-	scene *perception.Scene // the last one, nil if it failed
+	mu    sync.Mutex
+	scene *perception.Scene // guarded by mu; the newest one, without its picture; nil before the first
 }
 
 func newHand(slot int, p *phone.Phone) *hand {
@@ -36,11 +36,18 @@ func newHand(slot int, p *phone.Phone) *hand {
 }
 
 func (h *hand) observe(ctx context.Context, image bool) (*perception.Scene, error) {
+	scene, err := h.observer.Observe(ctx, perception.Want{Image: image})
+	if err != nil {
+		return nil, err
+	}
+	kept := *scene
+	kept.Image = nil // megabytes for each phone of the rack
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	scene, err := h.observer.Observe(ctx, perception.Want{Image: image})
-	h.scene = scene
-	return scene, err
+	if h.scene == nil || h.scene.Generation < kept.Generation {
+		h.scene = &kept
+	}
+	return scene, nil
 }
 
 func (h *hand) last() *perception.Scene {
