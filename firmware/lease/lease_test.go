@@ -168,6 +168,40 @@ func TestActsBorrowTheHold(t *testing.T) {
 	}
 }
 
+func TestLongActNeitherLengthensNorIsCutByTheHold(t *testing.T) {
+	b := newBench()
+	h, err := b.Acquire(7, hold("lee"), time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, giveBack, err := b.Borrow(7, "lee", 30*time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	giveBack()
+	if got := h.State().Until.Format(time.TimeOnly); got != "12:01:00" {
+		t.Errorf("after the act the hold lasts until %s", got)
+	}
+	_, giveBack, err = b.Borrow(7, "lee", 30*time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Acquire(7, hold("lee"), 2*time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	b.now += 10 * time.Minute
+	if err := h.Check(); err != nil {
+		t.Errorf("the hold's end cut the act: %v", err)
+	}
+	if _, _, err := b.Borrow(7, "kim", time.Second); !wire.Is(err, wire.SlotBusy) {
+		t.Errorf("another person during the act: %v", err)
+	}
+	giveBack()
+	if _, held := b.Lookup(7); held {
+		t.Error("the hold outlasts both its time and the act")
+	}
+}
+
 func TestWatchersSeeEachChange(t *testing.T) {
 	b := newBench()
 	changes, stop := b.Watch()

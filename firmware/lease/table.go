@@ -78,8 +78,9 @@ type Lease struct {
 
 	// Guarded by table.mu.
 	until    time.Duration
-	users    int  // acts that borrow it at the moment
-	explicit bool // taken for longer than one act
+	lent     time.Duration // end of the longest of the acts that borrow it; 0 without one
+	users    int           // acts that borrow it at the moment
+	explicit bool          // taken for longer than one act
 	ended    bool
 	done     chan struct{} // closed by end
 }
@@ -123,7 +124,7 @@ func (t *Table) Acquire(slot int, h Holder, d time.Duration) (*Lease, error) {
 }
 
 // Borrow gives a person the slot for one act of at most d: under the person's own hold if there is one, else under a
-// short hold. The returned function ends the act and must be called.
+// short hold. An act may outlast the hold, which then ends with it. The returned function ends the act and must be called.
 func (t *Table) Borrow(slot int, who string, d time.Duration) (*Lease, func(), error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -133,21 +134,25 @@ func (t *Table) Borrow(slot int, who string, d time.Duration) (*Lease, func(), e
 	case l == nil:
 		l = t.add(slot, Holder{Kind: Hold, Who: who}, d, false)
 	case l.holder.Kind == Hold && l.holder.Who == who:
-		l.until = max(l.until, t.options.Now()+d)
 	default:
 		return nil, nil, t.busy(l)
 	}
 	l.users++
+	l.lent = max(l.lent, t.options.Now()+d)
 	return l, sync.OnceFunc(func() { t.giveBack(l) }), nil
 }
 
 func (t *Table) giveBack(l *Lease) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	l.users--
-	if l.users == 0 && !l.explicit {
+	if l.users--; l.users > 0 {
+		return
+	}
+	l.lent = 0
+	if !l.explicit {
 		t.end(l)
 	}
+	t.sweepSlot(l.slot)
 }
 
 // Lookup returns the slot's valid lease, if there is one.
@@ -231,10 +236,13 @@ func (t *Table) current(slot int) *Lease {
 	return stack[len(stack)-1]
 }
 
+// term is when a lease ends: an act that borrows it is not cut by its end.
+func (l *Lease) term() time.Duration { return max(l.until, l.lent) }
+
 func (t *Table) sweepSlot(slot int) {
 	now := t.options.Now()
 	for _, l := range slices.Clone(t.slots[slot]) {
-		if l.until <= now {
+		if l.term() <= now {
 			t.end(l)
 		}
 	}
@@ -270,12 +278,12 @@ func (t *Table) notify(slot int) {
 }
 
 func (t *Table) state(l *Lease) State {
-	left := l.until - t.options.Now()
+	left := l.term() - t.options.Now()
 	return State{Slot: l.slot, Holder: l.holder, Until: t.options.Wall().Add(left).Round(time.Second)}
 }
 
 func (t *Table) busy(l *Lease) error {
 	until := t.state(l).Until.UTC().Format(time.RFC3339)
 	return wire.Refuse(wire.SlotBusy, map[string]any{"slot": l.slot, "holder": l.holder.String(), "until": until}).
-		After(l.until - t.options.Now())
+		After(l.term() - t.options.Now())
 }
