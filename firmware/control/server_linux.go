@@ -148,7 +148,7 @@ func (s *Server) action(w http.ResponseWriter, r *http.Request) {
 	default:
 		s.streams.Add(1)
 		defer s.streams.Done()
-		s.stream(w, r, actor, definition.Name, args)
+		s.stream(w, r, actor, definition, args)
 	}
 }
 

@@ -22,7 +22,7 @@ const (
 )
 
 // stream runs an action over the taken-over connection.
-func (s *Server) stream(w http.ResponseWriter, r *http.Request, actor action.Actor, name string, args json.RawMessage) {
+func (s *Server) stream(w http.ResponseWriter, r *http.Request, actor action.Actor, d action.Definition, args json.RawMessage) {
 	conn, buffered, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		s.refuse(w, err)
@@ -37,6 +37,9 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, actor action.Act
 	defer cancel(nil)
 	stop := context.AfterFunc(ctx, func() { conn.SetWriteDeadline(time.Now().Add(lastWords)) })
 	defer stop()
+	// The action's own time is not that of ctx: without this a client that reads nothing would hold its call for ever.
+	over := time.AfterFunc(d.Timeout, func() { conn.SetWriteDeadline(time.Now().Add(lastWords)) })
+	defer over.Stop()
 
 	packets := &packetWriter{w: conn}
 	in, feed := io.Pipe()
@@ -53,7 +56,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, actor action.Act
 		ping(ctx, cancel, packets)
 	}()
 
-	result, err := s.registry.Call(ctx, actor, name, args, action.Pipes{In: in, Out: outlet{packets.as(kindOut), cancel}, Err: outlet{packets.as(kindErr), cancel}})
+	result, err := s.registry.Call(ctx, actor, d.Name, args, action.Pipes{In: in, Out: outlet{packets.as(kindOut), cancel}, Err: outlet{packets.as(kindErr), cancel}})
 	in.Close()
 	if context.Cause(ctx) != action.ErrCallerGone {
 		s.finish(conn, packets, newAnswer(result, stopping(ctx, err)))
