@@ -7,8 +7,10 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
+	"github.com/oklog/ulid/v2"
 	bolt "go.etcd.io/bbolt"
 
 	"phonerack/firmware/action"
@@ -37,6 +39,24 @@ func (l *taskLog) put(status action.TaskStatus) error {
 		return err
 	}
 	return l.bucket.Update(func(b *bolt.Bucket) error { return b.Put([]byte(status.ID), encoded) })
+}
+
+// newID names a task. Ids are in order of time, and the order decides what is forgotten: on a board whose clock has fallen
+// back, a new task must not count as the oldest.
+func (l *taskLog) newID(now time.Time) (string, error) {
+	ms := ulid.Timestamp(now)
+	err := l.bucket.View(func(b *bolt.Bucket) error {
+		newest, _ := b.Cursor().Last()
+		if last, err := ulid.ParseStrict(string(newest)); err == nil {
+			ms = max(ms, min(last.Time()+1, ulid.MaxTime()))
+		}
+		return nil
+	})
+	if err != nil {
+		return "", err
+	}
+	id, err := ulid.New(ms, ulid.DefaultEntropy())
+	return strings.ToLower(id.String()), err
 }
 
 func (l *taskLog) get(id string) (status action.TaskStatus, err error) {

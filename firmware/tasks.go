@@ -9,10 +9,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"time"
-
-	"github.com/oklog/ulid/v2"
 
 	"phonerack/agent/perception"
 	"phonerack/agent/runner"
@@ -39,7 +36,11 @@ func (r *Rack) StartTask(_ context.Context, spec action.TaskSpec, actor string) 
 	if err != nil {
 		return action.TaskStatus{}, err
 	}
-	t := newTask(r, spec, actor, l)
+	id, err := r.taskLog.newID(time.Now())
+	if err != nil {
+		return action.TaskStatus{}, fmt.Errorf("name the task: %w", err)
+	}
+	t := newTask(r, id, spec, actor, l)
 	if !r.admit(t) {
 		return action.TaskStatus{}, wire.Refuse(wire.ShuttingDown, nil)
 	}
@@ -85,8 +86,8 @@ func (r *Rack) dismiss(t *task) {
 	r.working.Done()
 }
 
-func newTask(r *Rack, spec action.TaskSpec, actor string, l *live) *task {
-	t := &task{rack: r, id: strings.ToLower(ulid.Make().String()), live: l, ended: make(chan struct{}), changed: make(chan struct{})}
+func newTask(r *Rack, id string, spec action.TaskSpec, actor string, l *live) *task {
+	t := &task{rack: r, id: id, live: l, ended: make(chan struct{}), changed: make(chan struct{})}
 	t.ctx, t.cancel = context.WithCancelCause(context.Background())
 	t.status = action.TaskStatus{
 		ID: t.id, Attempt: 1, Slot: spec.Slot, Serial: l.serial, Goal: spec.Goal, Params: slices.Sorted(maps.Keys(spec.Params)),
