@@ -47,7 +47,10 @@ var slots = map[int]string{1: "1-1.1", 2: "1-1.2", 3: "1-2.1", 4: "1-2.4"}
 // Run runs the demo. It returns an error if anything was not as it should be.
 func Run(ctx context.Context, o Options) error {
 	begin := time.Now()
+	var saying sync.Mutex // both jobs speak
 	say := func(format string, args ...any) {
+		saying.Lock()
+		defer saying.Unlock()
 		fmt.Fprintf(o.Stdout, "[%5.1fs] %s\n", time.Since(begin).Seconds(), fmt.Sprintf(format, args...))
 	}
 	phones, err := makePhones()
