@@ -49,31 +49,6 @@ func TestEncodeJPEGScalesToTheLongerSide(t *testing.T) {
 	}
 }
 
-func TestMarkTapDrawsOnACopy(t *testing.T) {
-	img := image.NewRGBA(image.Rect(0, 0, 300, 600))
-	before := bytes.Clone(img.Pix)
-	p := image.Pt(100, 200)
-	marked := MarkTap(img, p)
-	if !bytes.Equal(before, img.Pix) {
-		t.Error("the original was drawn on")
-	}
-	radius := 300 / 24
-	for name, at := range map[string]image.Point{"cross": p, "ring": p.Add(image.Pt(radius, 0))} {
-		if c := marked.RGBAAt(at.X, at.Y); c.R < 0x80 || c.G > 0x40 {
-			t.Errorf("%s at %v is %v", name, at, c)
-		}
-	}
-	if c := marked.RGBAAt(250, 500); c != (color.RGBA{}) {
-		t.Errorf("far from the mark: %v", c)
-	}
-	for _, off := range []image.Point{{-500, -500}, {0, 0}, {299, 599}, {1 << 30, 1 << 30}} {
-		MarkTap(img, off)
-	}
-	if MarkTap(nil, p) != nil {
-		t.Error("no image has a mark")
-	}
-}
-
 func BenchmarkEncodeJPEG(b *testing.B) {
 	img := gradient(1080, 2400)
 	for b.Loop() {

@@ -42,18 +42,6 @@ type Planner interface {
 	Decide(ctx context.Context, req Request) (Decision, error)
 }
 
-// One returns the single call of an answer, or refuses with NoToolCall or
-// MultipleToolCalls.
-func One(calls []Decision) (Decision, error) {
-	switch len(calls) {
-	case 0:
-		return Decision{}, wire.Refuse(wire.NoToolCall, map[string]any{"detail": "it answered without a call"})
-	case 1:
-		return calls[0], nil
-	}
-	return Decision{}, wire.Refuse(wire.MultipleToolCalls, map[string]any{"count": len(calls)})
-}
-
 // Validate checks in this order that d calls a tool, that the tool was offered,
 // that its arguments are one JSON object, and that they fit the tool's schema.
 // It returns a *wire.Refusal with NoToolCall, UnknownTool or BadArguments, or

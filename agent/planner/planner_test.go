@@ -75,18 +75,6 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-func TestOne(t *testing.T) {
-	if _, err := One(nil); !wire.Is(err, wire.NoToolCall) {
-		t.Error(err)
-	}
-	if _, err := One(make([]Decision, 2)); !wire.Is(err, wire.MultipleToolCalls) {
-		t.Error(err)
-	}
-	if d, err := One([]Decision{{Tool: "tap"}}); err != nil || d.Tool != "tap" {
-		t.Error(d, err)
-	}
-}
-
 func TestParseSchemaRefusesWhatItDoesNotCheck(t *testing.T) {
 	for _, c := range []struct{ schema, want string }{
 		{`{`, "too early"},

@@ -89,18 +89,6 @@ func Default() *Registry {
 	return newRegistry(tap, longPress, swipe, inputText, pressKey, launchApp, wait, finish)
 }
 
-// Tools returns the tools in the order in which they are offered.
-func (r *Registry) Tools() []Tool { return r.tools }
-
-// Lookup returns a tool by name.
-func (r *Registry) Lookup(name string) (Tool, bool) {
-	t, ok := r.byName[name]
-	if !ok {
-		return Tool{}, false
-	}
-	return *t, true
-}
-
 // Offer returns the tools as a planner is told about them.
 func (r *Registry) Offer() []planner.Tool {
 	offer := make([]planner.Tool, len(r.tools))
