@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"time"
 
@@ -173,9 +174,12 @@ func (c holdCommand) Run(s *session) error {
 	if c.Release {
 		return act(s, "release", c.args())
 	}
-	args := action.HoldArgs{SlotArgs: c.args(), Seconds: int(c.For.Round(time.Second).Seconds())}
+	args := action.HoldArgs{SlotArgs: c.args(), Seconds: seconds(c.For)}
 	return call(s, "hold", args, func(l lease.State) error {
 		_, err := fmt.Fprintf(s.stdout, "slot %d is yours until %s\n", l.Slot, l.Until.Local().Format(time.TimeOnly))
 		return err
 	})
 }
+
+// seconds rounds up: a part of a second must not become 0, which asks for the default.
+func seconds(d time.Duration) int { return int(math.Ceil(d.Seconds())) }

@@ -35,7 +35,7 @@ type taskRun struct {
 func (c taskRun) Run(s *session) error {
 	args := action.TaskRunArgs{
 		SlotArgs: action.SlotArgs{Slot: c.Slot}, Goal: c.Goal, Params: c.Param,
-		Steps: c.Steps, Seconds: int(c.Within.Round(time.Second).Seconds()),
+		Steps: c.Steps, Seconds: seconds(c.Within),
 	}
 	var status action.TaskStatus
 	if err := s.client.Call(s.ctx, "task_run", args, &status); err != nil {

@@ -93,6 +93,10 @@ func TestRefusals(t *testing.T) {
 		{"task_run", `{"slot":1,"goal":"x","steps":501}`, wire.BadRequest, "steps"},
 		{"task_status", `{"id":"none"}`, wire.TaskUnknown, ""},
 		{"hold", `{"slot":1,"seconds":3600}`, wire.BadRequest, "held for 15m0s at most"},
+		// Numbers that, as nanoseconds, come round to about five minutes.
+		{"hold", `{"slot":1,"seconds":18446744374}`, wire.BadRequest, "seconds must be"},
+		{"task_run", `{"slot":1,"goal":"x","seconds":18446744374}`, wire.BadRequest, "seconds must be"},
+		{"swipe", `{"slot":1,"x1":1,"y1":2,"x2":3,"y2":4,"ms":18446744073710}`, wire.BadRequest, "ms must be"},
 	} {
 		_, err := newBench().call("lee", c.name, c.args)
 		if !wire.Is(err, c.code) || !strings.Contains(err.Error(), c.reason) {

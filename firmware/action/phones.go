@@ -3,6 +3,7 @@ package action
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"phonerack/firmware/lease"
@@ -59,6 +60,13 @@ type SwipeArgs struct {
 	MS int `json:"ms,omitempty" doc:"how long it takes, in milliseconds; 300 if not given"`
 }
 
+func (a *SwipeArgs) validate() error {
+	if a.MS < 0 || a.MS > maxSwipe {
+		return fmt.Errorf("ms must be from 1 to %d", maxSwipe)
+	}
+	return nil
+}
+
 // TextArgs are the arguments of input_text.
 type TextArgs struct {
 	SlotArgs
@@ -83,6 +91,14 @@ type HoldArgs struct {
 	Seconds int `json:"seconds,omitempty" doc:"how long; 15 minutes, or the longest allowed if that is less, when not given"`
 }
 
+// validate only keeps the number a duration; how long a hold may be is for the leases to say.
+func (a *HoldArgs) validate() error {
+	if a.Seconds < 0 || a.Seconds > maxSeconds {
+		return fmt.Errorf("seconds must be from 1 to %d", maxSeconds)
+	}
+	return nil
+}
+
 // Phones is the result of phones.
 type Phones struct {
 	Phones []PhoneState `json:"phones"`
@@ -102,6 +118,8 @@ const (
 	quick        = 10 * time.Second
 	longPress    = time.Second
 	defaultSwipe = 300 * time.Millisecond
+	maxSwipe     = 10_000 // milliseconds
+	maxSeconds   = 86_400 // of a hold, whatever the configuration allows
 )
 
 func phoneActions() []entry {

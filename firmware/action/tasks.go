@@ -33,7 +33,7 @@ func (a *TaskRunArgs) validate() error {
 		return errors.New("the goal is longer than 4000 bytes")
 	case a.Steps < 0 || a.Steps > maxSteps:
 		return errors.New("steps must be from 1 to 500")
-	case a.Seconds < 0 || time.Duration(a.Seconds)*time.Second > maxWithin:
+	case a.Seconds < 0 || a.Seconds > int(maxWithin/time.Second):
 		return errors.New("seconds must be from 1 to 21600")
 	}
 	return nil
