@@ -19,7 +19,7 @@ const (
 	firstPause   = time.Second
 	longestPause = time.Minute
 	streamPause  = 2 * time.Second  // between looks at a stream that nobody serves
-	provenAfter  = 30 * time.Second // ready for so long, a phone begins again with the first pause
+	provenAfter  = 30 * time.Second // a session that lasted so long is followed by the first pause again
 )
 
 // A slot owns what sits at one place of the rack. Only its owner, Serve, opens and closes phones.
