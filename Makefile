@@ -17,9 +17,11 @@ FUZZTIME ?= 30s
 # Set to an empty word to leave the race detector out, as on a machine that lacks it.
 RACE     ?= -race
 
-# Pinned tools: fetched by the Go tool itself, nothing is installed.
-GOFUMPT     := go run mvdan.cc/gofumpt@v0.12.0
-STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
+# Pinned tools: fetched by the Go tool itself, nothing is installed. They are built by the Go of go.mod: an older go
+# command would fetch the newest one for them, a second toolchain.
+TOOL        := GOTOOLCHAIN=$$(go env GOVERSION | grep -oE '^go1\.[0-9.]+' || echo local) go run
+GOFUMPT     := $(TOOL) mvdan.cc/gofumpt@v0.12.0
+STATICCHECK := $(TOOL) honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 # The adb client of Debian's backports, unpacked by setup: a judge in tests.
 PHONERACK_ADB ?= $(CACHE)/rig/bin/adb
