@@ -20,6 +20,7 @@ RACE     ?= -race
 # Pinned tools: fetched by the Go tool itself, nothing is installed. They are built by the Go of go.mod: an older go
 # command would fetch the newest one for them, a second toolchain.
 TOOL        := GOTOOLCHAIN=$$(go env GOVERSION | grep -oE '^go1\.[0-9.]+' || echo local) go run
+export STATICCHECK_CACHE := $(CACHE)/staticcheck
 GOFUMPT     := $(TOOL) mvdan.cc/gofumpt@v0.12.0
 STATICCHECK := $(TOOL) honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
