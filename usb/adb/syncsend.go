@@ -67,8 +67,13 @@ func (t *syncStream) send(r io.Reader, request []byte, mtime time.Time, most int
 		return fmt.Errorf("adb: send %q: reading the source: %w", t.path, source.err)
 	}
 	// The phone's own words say more than how writing to it failed. They are
-	// on their way if it ended the stream; they have IdleTimeout to come.
-	_ = t.stream.SetReadDeadline(time.Now().Add(t.idle))
+	// on their way if it ended the stream; they have IdleTimeout to come, but
+	// not a second one: after a write that ran out of time they would be here.
+	wait := t.idle
+	if errors.Is(sendErr, os.ErrDeadlineExceeded) {
+		wait = min(wait, closeGrace)
+	}
+	_ = t.stream.SetReadDeadline(time.Now().Add(wait))
 	if sendErr != nil && !errors.Is(sendErr, errVerdict) && !errors.Is(sendErr, ErrStreamClosed) && !errors.Is(sendErr, os.ErrDeadlineExceeded) {
 		_ = t.stream.Close()
 	}
