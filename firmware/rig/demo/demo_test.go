@@ -12,10 +12,11 @@ import (
 	"phonerack/firmware/rig/demo"
 )
 
-// runDemo runs the demo and returns what it printed and how long it took.
-func runDemo(t *testing.T, native bool) (string, time.Duration) {
+// runDemo runs the demo and returns what it printed and how long it took. A loaded machine may lose the picture of a
+// step to its time limit, which the emulated board's slow USB brings near: misses says how many in a hundred.
+func runDemo(t *testing.T, native bool, misses int) (string, time.Duration) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
 	defer cancel()
 	out := filepath.Join(t.TempDir(), "out")
 	var printed bytes.Buffer
@@ -25,7 +26,7 @@ func runDemo(t *testing.T, native bool) (string, time.Duration) {
 	}
 	took := time.Since(begin)
 	for _, slot := range []string{"slot-1", "slot-3"} {
-		checkTrajectory(t, filepath.Join(out, slot))
+		checkTrajectory(t, filepath.Join(out, slot), misses)
 	}
 	for _, want := range []string{"basket: Kettle x1", "message sent to Ana: The new rack works", "step 1:"} {
 		if !strings.Contains(printed.String(), want) {
@@ -35,8 +36,8 @@ func runDemo(t *testing.T, native bool) (string, time.Duration) {
 	return printed.String(), took
 }
 
-// checkTrajectory wants a page, a record of each step, and a picture for each.
-func checkTrajectory(t *testing.T, dir string) {
+// checkTrajectory wants a page, a record of each step, and a picture for each but the misses.
+func checkTrajectory(t *testing.T, dir string, misses int) {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join(dir, "index.html"))
 	if err != nil {
@@ -54,7 +55,7 @@ func checkTrajectory(t *testing.T, dir string) {
 		t.Error(err)
 		return
 	}
-	if n < 4 || len(pictures) < n-1 {
+	if n < 4 || len(pictures) < n-n*misses/100 {
 		t.Errorf("%s: %d steps, %d pictures", dir, n, len(pictures))
 	}
 	for _, p := range pictures {
@@ -68,6 +69,6 @@ func checkTrajectory(t *testing.T, dir string) {
 }
 
 func TestDemoNative(t *testing.T) {
-	printed, took := runDemo(t, true)
+	printed, took := runDemo(t, true, 0)
 	t.Logf("%.1f s\n%s", took.Seconds(), printed)
 }
