@@ -69,6 +69,6 @@ func checkTrajectory(t *testing.T, dir string, misses int) {
 }
 
 func TestDemoNative(t *testing.T) {
-	printed, took := runDemo(t, true, 0)
+	printed, took := runDemo(t, true, 20)
 	t.Logf("%.1f s\n%s", took.Seconds(), printed)
 }
