@@ -11,11 +11,15 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"phonerack/firmware/action"
 	"phonerack/firmware/action/actiontest"
 	"phonerack/firmware/control"
 	"phonerack/firmware/lease"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // A bench is a rack without phones behind a real control socket.
 type bench struct {

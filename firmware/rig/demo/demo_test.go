@@ -9,8 +9,12 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"phonerack/firmware/rig/demo"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // runDemo runs the demo and returns what it printed and how long it took. A loaded machine may lose the picture of a
 // step to its time limit, which the emulated board's slow USB brings near: misses says how many in a hundred.

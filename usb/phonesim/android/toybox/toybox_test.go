@@ -10,10 +10,14 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"phonerack/usb/phonesim/android/memfs"
 	"phonerack/usb/phonesim/android/mksh"
 	"phonerack/usb/phonesim/android/toybox"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // machine is a shell's System with the commands of toybox and nothing else.
 type machine struct{ *memfs.View }
