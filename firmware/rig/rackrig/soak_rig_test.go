@@ -29,7 +29,7 @@ func TestSoakReplug(t *testing.T) {
 	}
 	b.wait(t, action.Ready, 1, 2, 3)
 	random := rand.New(rand.NewPCG(3, 4))
-	n := rounds(t, 6, 100)
+	n := rounds(t, 6, 80)
 	begin := time.Now()
 	var first, last string
 	var slowest time.Duration

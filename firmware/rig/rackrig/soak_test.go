@@ -38,7 +38,7 @@ func TestSoakLinkFaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := rounds(t, 40, 4000)
+	n := rounds(t, 40, 3000)
 	random := rand.New(rand.NewPCG(1, 2))
 	begin := time.Now()
 	failed := 0
