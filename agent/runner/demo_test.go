@@ -3,7 +3,6 @@ package runner_test
 import (
 	"context"
 	"encoding/xml"
-	"errors"
 	"fmt"
 	"image"
 	"strings"
@@ -167,9 +166,6 @@ func TestShippedRulesReachTheirGoals(t *testing.T) {
 			t.Run(fmt.Sprintf("%s seed %d", c.goal, seed), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					engine, err := screen.New(screen.Config{Language: c.language, Seed: seed})
-					if errors.Is(err, screen.ErrNoCJKFont) {
-						t.Skip(err)
-					}
 					if err != nil {
 						t.Fatal(err)
 					}
