@@ -17,7 +17,7 @@ type Typed struct {
 // Verdicts on typed text.
 const (
 	TextVerified   = "verified"   // the field shows it
-	TextUnverified = "unverified" // the field is not there to be read
+	TextUnverified = "unverified" // the field is not there to be read, or showed it before
 	TextFailed     = "failed"     // the field shows something else
 )
 
@@ -35,6 +35,8 @@ func (t Typed) Verdict(scene *perception.Scene) string {
 		ok = n == added || n == before+added // before may have been the hint
 	}
 	switch {
+	case ok && shown == t.Field.Text:
+		return TextUnverified // it was there before: nothing tells whether anything arrived
 	case ok:
 		return TextVerified
 	case t.Submit:
