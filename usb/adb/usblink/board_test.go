@@ -27,7 +27,7 @@ import (
 // payloadSizes are the lengths around packet boundaries at which implementations were reported to
 // hang (AOSP test_device.py packet_size_regression, adb_client#110).
 func payloadSizes() []int {
-	sizes := []int{0, 1, 63, 64, 65, 128, 504, 511, 512, 513, 1016, 1023, 1024, 1025, 4096, 16384, 65536}
+	sizes := []int{1, 63, 64, 65, 128, 504, 511, 512, 513, 1016, 1023, 1024, 1025, 4096, 16384, 65536}
 	for n := range 6 {
 		sizes = append(sizes, 507+1024*n)
 	}
@@ -87,6 +87,10 @@ func eachPhone(t *testing.T, f func(ctx context.Context, t *testing.T, d bus.Dev
 
 func TestBoardPayloadSizesInBothDirections(t *testing.T) {
 	eachPhone(t, func(ctx context.Context, t *testing.T, d bus.Device, c *adb.Conn) {
+		if err := nothing(ctx, c); err != nil {
+			t.Errorf("%v, packets of %d, no payload: %v", d, d.MaxPacket, err)
+			return
+		}
 		for _, n := range payloadSizes() {
 			if err := echo(ctx, c, n); err != nil {
 				t.Errorf("%v, packets of %d, payload of %d: %v", d, d.MaxPacket, n, err)
@@ -95,6 +99,39 @@ func TestBoardPayloadSizesInBothDirections(t *testing.T) {
 		}
 		fmt.Printf("sizes-ok %s packets of %d\n", d.Path, d.MaxPacket)
 	})
+}
+
+// nothing runs what moves no bytes: a stream of nothing but headers, and an empty file there and back.
+func nothing(ctx context.Context, c *adb.Conn) error {
+	s, err := c.Exec(ctx, "true")
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	if err := s.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		return err
+	}
+	if got, err := io.ReadAll(s); err != nil || len(got) > 0 {
+		return fmt.Errorf("the output of true is %q, %v", got, err)
+	}
+	files, err := c.Sync(ctx)
+	if err != nil {
+		return err
+	}
+	defer files.Close()
+	const remote = "/data/local/tmp/empty"
+	if err := files.Send(ctx, bytes.NewReader(nil), remote, 0o644, time.Unix(1_700_000_000, 0)); err != nil {
+		return err
+	}
+	var back bytes.Buffer
+	if err := files.Receive(ctx, remote, &back); err != nil || back.Len() > 0 {
+		return fmt.Errorf("an empty file came back with %d bytes, %v", back.Len(), err)
+	}
+	info, err := files.Stat(ctx, remote)
+	if err == nil && info.Size() != 0 {
+		err = fmt.Errorf("an empty file has %d bytes", info.Size())
+	}
+	return err
 }
 
 // echo sends n bytes as one WRTE and wants them back.
