@@ -23,3 +23,8 @@ require (
 	mvdan.cc/sh/v3 v3.14.1
 	pgregory.net/rapid v1.3.0
 )
+
+require (
+	github.com/ebitengine/purego v0.10.1 // indirect
+	github.com/gen2brain/go-fitz v1.28.1 // indirect
+)
