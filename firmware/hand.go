@@ -16,11 +16,6 @@ import (
 	"phonerack/sync/wire"
 )
 
-const (
-	imageEdge    = 1600 // pixels of the longer side of a picture
-	imageQuality = 80
-)
-
 // hand is what people see of a phone, and where they point. Tasks look for themselves, so that a person who looks does
 // not take a task's elements away.
 type hand struct {
@@ -41,7 +36,7 @@ func (h *hand) observe(ctx context.Context, image bool) (*perception.Scene, erro
 		return nil, err
 	}
 	kept := *scene
-	kept.Image = nil // megabytes for each phone of the rack
+	kept.Picture = nil // much for each phone of the rack
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.scene == nil || h.scene.Generation < kept.Generation {
@@ -110,12 +105,11 @@ func observation(scene *perception.Scene) (action.Observation, error) {
 		Generation: scene.Generation, Package: scene.Package, Activity: scene.Activity,
 		Width: scene.Width, Height: scene.Height, Screen: scene.Prompt(), Missing: scene.Missing,
 	}
-	if scene.Image == nil {
+	if scene.Picture == nil {
 		return o, nil
 	}
-	jpeg, err := perception.EncodeJPEG(scene.Image, imageEdge, imageQuality)
-	o.Image = jpeg
-	return o, err
+	o.Image = scene.Picture.JPEG
+	return o, nil
 }
 
 // pointer notes where a tool would touch, and touches nothing. It implements tools.Controls.

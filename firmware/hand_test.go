@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"phonerack/agent/frame"
 	"phonerack/agent/perception"
 	"phonerack/agent/phone"
 	"phonerack/sync/wire"
@@ -25,18 +26,13 @@ func (s screen) Tree(ctx context.Context) ([]byte, error) {
 	return []byte(`<hierarchy rotation="0"><node text="hi" class="android.widget.Button" package="a.b" clickable="true" enabled="true" bounds="[0,0][90,90]"/></hierarchy>`), nil
 }
 
-func (screen) Screenshot(context.Context) (*image.RGBA, error) {
-	img := image.NewRGBA(image.Rect(0, 0, 100, 100))
-	img.Pix[0] = 1
-	return img, nil
+func (screen) Screenshot(context.Context) (*frame.Picture, error) {
+	return frame.Encode(image.NewGray(image.Rect(0, 0, 100, 100)), frame.Options{})
 }
 
-func (screen) Focus(context.Context) (phone.Focus, error) { return phone.Focus{Package: "a.b"}, nil }
-
-func (screen) Display(context.Context) (phone.Display, error) {
-	return phone.Display{Width: 100, Height: 100}, nil
+func (screen) State(context.Context) phone.State {
+	return phone.State{Focus: phone.Focus{Package: "a.b"}, Display: phone.Display{Width: 100, Height: 100}}
 }
-func (screen) Keyboard(context.Context) (bool, error) { return false, nil }
 
 func TestWaitingToLookEndsWithTheCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -64,7 +60,7 @@ func TestWaitingToLookEndsWithTheCaller(t *testing.T) {
 		if x, y, err := h.element(t.Context(), 1, 0); err != nil || x != 45 || y != 45 {
 			t.Errorf("element: %d, %d, %v", x, y, err)
 		}
-		if h.last().Image != nil {
+		if h.last().Picture != nil {
 			t.Error("the picture is kept")
 		}
 	})

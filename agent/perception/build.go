@@ -4,6 +4,8 @@ import (
 	"image"
 	"slices"
 	"strings"
+
+	"phonerack/agent/frame"
 )
 
 // Limits of condensing a tree to elements.
@@ -20,20 +22,26 @@ func (r reading) scene() *Scene {
 	if t == nil {
 		t = &tree{rotation: -1}
 	}
-	s := &Scene{Keyboard: r.keyboard && !r.missing[PartKeyboard]}
+	s := &Scene{}
+	if !r.missing[PartKeyboard] {
+		s.Keyboard, s.KeyboardArea = r.state.Keyboard.Shown, r.state.Keyboard.Area
+	}
+	if r.state.WindowsErr == nil {
+		s.Windows = r.state.Windows
+	}
 	if !r.missing[PartImage] {
-		s.Image = r.image
+		s.Picture = r.image
 	}
 	if r.missing[PartDisplay] {
-		size := t.extent(s.Image)
+		size := t.extent(s.Picture)
 		s.Width, s.Height, s.Rotation = size.X, size.Y, max(t.rotation, 0)
 	} else {
-		s.Width, s.Height, s.Rotation = r.display.Width, r.display.Height, r.display.Rotation
+		s.Width, s.Height, s.Rotation = r.state.Display.Width, r.state.Display.Height, r.state.Display.Rotation
 	}
 	if r.missing[PartFocus] {
 		s.Package = t.pkg()
 	} else {
-		s.Package, s.Activity = r.focus.Package, r.focus.Activity
+		s.Package, s.Activity = r.state.Focus.Package, r.state.Focus.Activity
 	}
 	c := newCondenser(t, image.Rect(0, 0, s.Width, s.Height))
 	s.Elements = c.elements()
@@ -47,13 +55,13 @@ func (r reading) scene() *Scene {
 }
 
 // extent returns the size of the screen as the nodes or the image show it.
-func (t *tree) extent(img *image.RGBA) image.Point {
+func (t *tree) extent(p *frame.Picture) image.Point {
 	var all image.Rectangle
 	for i := range t.nodes {
 		all = all.Union(t.nodes[i].bounds)
 	}
-	if all.Empty() && img != nil {
-		return img.Bounds().Size()
+	if all.Empty() && p != nil {
+		return p.Source
 	}
 	return image.Pt(max(all.Max.X, 0), max(all.Max.Y, 0))
 }

@@ -4,21 +4,19 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"image"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"phonerack/agent/frame"
 	"phonerack/agent/phone"
 )
 
 // Source is what an Observer needs of a phone; *phone.Phone implements it.
 type Source interface {
 	Tree(ctx context.Context) ([]byte, error)
-	Screenshot(ctx context.Context) (*image.RGBA, error)
-	Focus(ctx context.Context) (phone.Focus, error)
-	Display(ctx context.Context) (phone.Display, error)
-	Keyboard(ctx context.Context) (bool, error)
+	Screenshot(ctx context.Context) (*frame.Picture, error)
+	State(ctx context.Context) phone.State
 }
 
 // Options of an Observer; the zero value is usable.
@@ -82,13 +80,11 @@ func (o *Observer) Observe(ctx context.Context, want Want) (*Scene, error) {
 
 // reading is what one look at the phone gave.
 type reading struct {
-	tree     *tree
-	treeErr  error
-	image    *image.RGBA
-	focus    phone.Focus
-	display  phone.Display
-	keyboard bool
-	missing  map[string]bool
+	tree    *tree
+	treeErr error
+	image   *frame.Picture
+	state   phone.State
+	missing map[string]bool
 }
 
 // read asks the phone for everything. The tree comes first because the phone
@@ -97,7 +93,7 @@ type reading struct {
 // one than the tree's, the screen changed in between and is read once more.
 func (o *Observer) read(ctx context.Context, want Want) reading {
 	r := o.readOnce(ctx, want)
-	if r.treeErr == nil && !r.missing[PartFocus] && r.tree.pkg() != "" && r.tree.pkg() != r.focus.Package && ctx.Err() == nil {
+	if r.treeErr == nil && !r.missing[PartFocus] && r.tree.pkg() != "" && r.tree.pkg() != r.state.Focus.Package && ctx.Err() == nil {
 		if again := o.readOnce(ctx, want); again.treeErr == nil {
 			return again
 		}
@@ -118,42 +114,20 @@ func (o *Observer) readOnce(ctx context.Context, want Want) reading {
 
 	var (
 		wg       sync.WaitGroup
-		mu       sync.Mutex // guards missing
-		missing  = map[string]bool{PartElements: err != nil, PartMore: err == nil && r.tree.cut}
-		together = func(part string, read func() error) {
-			wg.Go(func() {
-				if err := read(); err != nil {
-					mu.Lock()
-					missing[part] = true
-					mu.Unlock()
-				}
-			})
-		}
+		imageErr error
 	)
-	together(PartFocus, func() (err error) { r.focus, err = o.source.Focus(ctx); return })
-	together(PartDisplay, func() (err error) { r.display, err = o.source.Display(ctx); return })
-	together(PartKeyboard, func() (err error) { r.keyboard, err = o.source.Keyboard(ctx); return })
+	wg.Go(func() { r.state = o.source.State(ctx) })
 	if want.Image {
-		together(PartImage, func() (err error) { r.image, err = o.source.Screenshot(ctx); return })
+		wg.Go(func() { r.image, imageErr = o.source.Screenshot(ctx) })
 	}
 	wg.Wait()
-	if r.image != nil && r.treeErr == nil && black(r.image) { // a window that forbids pictures: there are elements to be seen
+	missing := map[string]bool{
+		PartElements: err != nil, PartMore: err == nil && r.tree.cut, PartFocus: r.state.FocusErr != nil,
+		PartDisplay: r.state.DisplayErr != nil, PartKeyboard: r.state.KeyboardErr != nil, PartImage: imageErr != nil,
+	}
+	if r.image != nil && r.treeErr == nil && r.image.Black { // a window that forbids pictures: there are elements to be seen
 		r.image, missing[PartImage] = nil, true
 	}
 	r.missing = missing
 	return r
-}
-
-// black tells whether nothing but opaque black is in the picture.
-func black(img *image.RGBA) bool {
-	b := img.Bounds()
-	for y := b.Min.Y; y < b.Max.Y; y++ {
-		row := img.Pix[img.PixOffset(b.Min.X, y) : img.PixOffset(b.Max.X-1, y)+4]
-		for i := 0; i < len(row); i += 4 {
-			if row[i] != 0 || row[i+1] != 0 || row[i+2] != 0 || row[i+3] != 0xff {
-				return false
-			}
-		}
-	}
-	return !b.Empty()
 }

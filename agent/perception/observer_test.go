@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"image"
-	"image/draw"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -12,6 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"phonerack/agent/frame"
 	"phonerack/agent/phone"
 )
 
@@ -24,7 +24,7 @@ type source struct {
 	focus    string
 	focusErr error
 	err      error // of display and keyboard
-	image    *image.RGBA
+	image    *frame.Picture
 	imageErr error
 	hang     bool
 	asked    int // trees
@@ -46,17 +46,18 @@ func (s *source) Tree(ctx context.Context) ([]byte, error) {
 	return []byte(tree), nil
 }
 
-func (s *source) Screenshot(context.Context) (*image.RGBA, error) { return s.image, s.imageErr }
+func (s *source) Screenshot(context.Context) (*frame.Picture, error) { return s.image, s.imageErr }
 
-func (s *source) Focus(context.Context) (phone.Focus, error) {
-	return phone.Focus{Package: s.focus, Activity: ".Main"}, s.focusErr
+func (s *source) State(context.Context) phone.State {
+	state := phone.State{
+		Focus: phone.Focus{Package: s.focus, Activity: ".Main"}, FocusErr: s.focusErr,
+		DisplayErr: s.err, KeyboardErr: s.err,
+	}
+	if s.err == nil {
+		state.Display, state.Keyboard = phone.Display{Width: 100, Height: 200, Rotation: 1}, phone.Keyboard{Shown: true}
+	}
+	return state
 }
-
-func (s *source) Display(context.Context) (phone.Display, error) {
-	return phone.Display{Width: 100, Height: 200, Rotation: 1}, s.err
-}
-
-func (s *source) Keyboard(context.Context) (bool, error) { return true, s.err }
 
 const (
 	shop = `<hierarchy rotation="0"><node text="Buy" class="android.widget.Button" package="com.shop" clickable="true" bounds="[0,0][90,90]"/></hierarchy>`
@@ -73,7 +74,7 @@ func TestObserveNumbersScenesAndOutdatesThem(t *testing.T) {
 		t.Fatal(err)
 	}
 	if first.Generation != 1 || first.Package != "com.shop" || first.Activity != ".Main" || first.Width != 100 ||
-		first.Rotation != 1 || !first.Keyboard || first.Missing != nil || first.Image != nil || !first.At.Equal(time.Unix(1, 0)) {
+		first.Rotation != 1 || !first.Keyboard || first.Missing != nil || first.Picture != nil || !first.At.Equal(time.Unix(1, 0)) {
 		t.Errorf("got %+v", first)
 	}
 	if e, err := first.Find(1, 0); err != nil || e.Text != "Buy" {
@@ -101,8 +102,7 @@ func TestObserveNumbersScenesAndOutdatesThem(t *testing.T) {
 }
 
 func TestObserveNamesWhatIsMissing(t *testing.T) {
-	picture, dark := image.NewRGBA(image.Rect(0, 0, 50, 60)), image.NewRGBA(image.Rect(0, 0, 50, 60))
-	draw.Draw(dark, dark.Bounds(), image.Black, image.Point{}, draw.Src)
+	picture, dark := &frame.Picture{Source: image.Pt(50, 60)}, &frame.Picture{Source: image.Pt(50, 60), Black: true}
 	for name, c := range map[string]struct {
 		src     source
 		missing []string
@@ -167,13 +167,13 @@ func TestObserveEndsInTime(t *testing.T) {
 	})
 }
 
-func TestImagePoint(t *testing.T) {
-	s := &Scene{Width: 1080, Height: 2400, Image: image.NewRGBA(image.Rect(0, 0, 540, 1200))}
-	if p := s.ImagePoint(image.Pt(1000, 200)); p != image.Pt(500, 100) {
+func TestPicturePoint(t *testing.T) {
+	s := &Scene{Width: 1080, Height: 2400, Picture: &frame.Picture{Size: image.Pt(540, 1200)}}
+	if p := s.PicturePoint(image.Pt(1000, 200)); p != image.Pt(500, 100) {
 		t.Errorf("got %v", p)
 	}
-	s.Image = nil
-	if p := s.ImagePoint(image.Pt(3, 4)); p != image.Pt(3, 4) {
+	s.Picture = nil
+	if p := s.PicturePoint(image.Pt(3, 4)); p != image.Pt(3, 4) {
 		t.Errorf("got %v", p)
 	}
 }

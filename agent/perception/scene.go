@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"phonerack/agent/frame"
+	"phonerack/agent/phone"
 	"phonerack/sync/wire"
 )
 
@@ -62,12 +64,14 @@ func (e Element) Center() image.Point {
 type Scene struct {
 	Generation        uint64 // rises with each observation of an Observer, from 1
 	Elements          []Element
-	Package, Activity string // what is in front; Activity in its short form ".Main" where it has one
-	Width, Height     int    // of the display as it is turned now, in pixels
-	Rotation          int    // quarter turns anticlockwise from the natural position, 0 to 3
-	Keyboard          bool   // the on-screen keyboard is shown
-	Hash              uint64 // equal for equal content; the status bar is left out
-	Image             *image.RGBA
+	Package, Activity string          // what is in front; Activity in its short form ".Main" where it has one
+	Width, Height     int             // of the display as it is turned now, in pixels
+	Rotation          int             // quarter turns anticlockwise from the natural position, 0 to 3
+	Keyboard          bool            // the on-screen keyboard is shown
+	KeyboardArea      image.Rectangle // in pixels of the display; empty if it is not known
+	Windows           []phone.Window  // the topmost first; nil if they are not known
+	Hash              uint64          // equal for equal content; the status bar is left out
+	Picture           *frame.Picture
 	Missing           []string // Part constants, in the order given there
 	At                time.Time
 
@@ -102,12 +106,10 @@ func (s *Scene) Find(generation uint64, index int) (Element, error) {
 	return s.Elements[index], nil
 }
 
-// ImagePoint maps a point of the display to a pixel of Image. The two differ in
-// size when the display's size is overridden.
-func (s *Scene) ImagePoint(p image.Point) image.Point {
-	if s.Image == nil || s.Width <= 0 || s.Height <= 0 {
+// PicturePoint maps a point of the display to a pixel of Picture.
+func (s *Scene) PicturePoint(p image.Point) image.Point {
+	if s.Picture == nil || s.Width <= 0 || s.Height <= 0 {
 		return p
 	}
-	b := s.Image.Bounds()
-	return image.Pt(b.Min.X+p.X*b.Dx()/s.Width, b.Min.Y+p.Y*b.Dy()/s.Height)
+	return image.Pt(p.X*s.Picture.Size.X/s.Width, p.Y*s.Picture.Size.Y/s.Height)
 }

@@ -35,9 +35,11 @@ func sceneOf(t testing.TB, dump []byte) *Scene {
 	}
 	size := tree.extent(nil)
 	s := (reading{
-		tree:    tree,
-		focus:   phone.Focus{Package: tree.pkg(), Activity: ".MainActivity"},
-		display: phone.Display{Width: size.X, Height: size.Y, Rotation: tree.rotation},
+		tree: tree,
+		state: phone.State{
+			Focus:   phone.Focus{Package: tree.pkg(), Activity: ".MainActivity"},
+			Display: phone.Display{Width: size.X, Height: size.Y, Rotation: tree.rotation},
+		},
 	}).scene()
 	s.Generation = 7
 	return s

@@ -179,7 +179,7 @@ func TestScreenshotKeepsWhatWorks(t *testing.T) {
 		t.Helper()
 		a.Forget()
 		img, err := p.Screenshot(t.Context())
-		if err != nil || img.Bounds().Size() != image.Pt(w, h) {
+		if err != nil || img.Source != image.Pt(w, h) {
 			t.Fatalf("got %v, %v", img, err)
 		}
 		if n := len(a.Sent()); n != requests || p.Info().Screenshot != way {

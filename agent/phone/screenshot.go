@@ -10,6 +10,8 @@ import (
 	"io"
 	"slices"
 	"time"
+
+	"phonerack/agent/frame"
 )
 
 // method is one way to take a screenshot.
@@ -60,7 +62,15 @@ func decodeGzip(r io.Reader, limit int) (*image.RGBA, error) {
 // fastest; when that fails, the others are tried and the first that works is
 // kept. If all fail the error wraps ErrNoScreenshot. A window that forbids
 // screenshots is black in it, on some phones it makes every way fail.
-func (p *Phone) Screenshot(ctx context.Context) (*image.RGBA, error) {
+func (p *Phone) Screenshot(ctx context.Context) (*frame.Picture, error) {
+	img, err := p.pixels(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return frame.Encode(img, frame.Options{Mask: p.display.Load().StatusBar()})
+}
+
+func (p *Phone) pixels(ctx context.Context) (*image.RGBA, error) {
 	p.mu.Lock()
 	ways := slices.Clone(p.shots)
 	p.mu.Unlock()

@@ -109,7 +109,7 @@ func TestSimulatedPhones(t *testing.T) {
 			}
 			observer := perception.NewObserver(p, perception.Options{})
 			scene := observe(t, observer, true)
-			if scene.Package != shop || scene.Image == nil || scene.Image.Bounds().Size() != size || scene.Keyboard {
+			if scene.Package != shop || scene.Picture == nil || scene.Picture.Source != size || scene.Keyboard {
 				t.Fatalf("scene %s", scene.Prompt())
 			}
 			field := fieldOf(t, scene)

@@ -2,10 +2,13 @@ package phone
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"image"
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -20,6 +23,76 @@ type Display struct {
 	Width, Height int // pixels, an override counted in
 	Rotation      int // quarter turns anticlockwise from the natural position, 0 to 3
 	Density       int // dots per inch, an override counted in
+}
+
+// statusBar is the height of Android's status bar, in density-independent pixels.
+const statusBar = 24
+
+// StatusBar is the height of the status bar, in pixels.
+func (d Display) StatusBar() int { return (statusBar*d.Density + 159) / 160 }
+
+// Keyboard is the on-screen keyboard.
+type Keyboard struct {
+	Shown bool
+	Area  image.Rectangle // in pixels of the display; empty if it is not known
+}
+
+// Window is one window of the screen, as the window manager lists it.
+type Window struct {
+	Package string
+	Title   string // its name: a component, or such as "StatusBar"
+	Kind    WindowKind
+	Focused bool
+	Bounds  image.Rectangle // in pixels of the display; empty if it is not known
+}
+
+// WindowKind says what a window is for.
+type WindowKind string
+
+// Kinds of window.
+const (
+	AppWindow      WindowKind = "app"
+	DialogWindow   WindowKind = "dialog" // above an app, of its own or another package
+	KeyboardWindow WindowKind = "keyboard"
+	SystemWindow   WindowKind = "system" // status bar, navigation bar, lock screen, alerts
+)
+
+// Lock says whether the phone is awake and locked.
+type Lock struct {
+	Awake  bool
+	Locked bool // the keyguard is in front
+	Secure bool // and asks for a PIN, a pattern or a password
+}
+
+// State is what surrounds the elements of a screen. Each part has an error of
+// its own: what could not be read is zero.
+type State struct {
+	Focus       Focus
+	FocusErr    error
+	Display     Display
+	DisplayErr  error
+	Keyboard    Keyboard
+	KeyboardErr error
+	Windows     []Window // the topmost first
+	WindowsErr  error
+	Lock        Lock
+	LockErr     error
+}
+
+// errNotRead marks parts that this version does not read yet.
+var errNotRead = errors.ErrUnsupported
+
+// State reads what surrounds the elements.
+func (p *Phone) State(ctx context.Context) State {
+	var (
+		s  = State{WindowsErr: errNotRead, LockErr: errNotRead}
+		wg sync.WaitGroup
+	)
+	wg.Go(func() { s.Focus, s.FocusErr = p.Focus(ctx) })
+	wg.Go(func() { s.Display, s.DisplayErr = p.Display(ctx) })
+	wg.Go(func() { s.Keyboard.Shown, s.KeyboardErr = p.Keyboard(ctx) })
+	wg.Wait()
+	return s
 }
 
 // Time allowed for one reading, and between attempts while a window opens.

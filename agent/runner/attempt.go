@@ -126,11 +126,8 @@ func (a *attempt) decide(ctx context.Context) (planner.Decision, error) {
 		SystemPrompt: systemPrompt, UserPrompt: a.userPrompt(), Tools: a.offer,
 	}
 	a.notes = nil
-	if a.Screens && a.scene.Image != nil {
-		var err error
-		if req.Screen, err = encodeScreen(a.scene.Image); err != nil {
-			a.log.Warn("screen not sent", "error", err)
-		}
+	if a.Screens && a.scene.Picture != nil {
+		req.Screen = a.scene.Picture.JPEG
 	}
 	ctx, cancel := context.WithTimeout(ctx, a.limits.Decide)
 	defer cancel()

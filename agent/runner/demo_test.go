@@ -3,6 +3,7 @@ package runner_test
 import (
 	"context"
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"image"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"phonerack/agent/frame"
 	"phonerack/agent/perception"
 	"phonerack/agent/phone"
 	"phonerack/agent/planner/script"
@@ -78,23 +80,24 @@ func writeNode(b *strings.Builder, n *screen.Node, index int) {
 }
 
 // Screenshot is not what these tests are about.
-func (h handset) Screenshot(context.Context) (*image.RGBA, error) {
-	return image.NewRGBA(image.Rect(0, 0, 9, 20)), nil
+func (h handset) Screenshot(context.Context) (*frame.Picture, error) {
+	return &frame.Picture{Size: image.Pt(9, 20), Source: image.Pt(9, 20)}, nil
 }
 
-func (h handset) Focus(context.Context) (phone.Focus, error) {
+func (h handset) State(context.Context) phone.State {
+	s := phone.State{
+		Display:  phone.Display{Width: 1080, Height: 2400, Density: 420},
+		Keyboard: phone.Keyboard{Shown: h.engine.Keyboard()},
+		LockErr:  errors.ErrUnsupported, WindowsErr: errors.ErrUnsupported,
+	}
 	pkg, activity := h.engine.Focus()
 	if pkg == "" {
-		return phone.Focus{}, phone.ErrInTransition
+		s.FocusErr = phone.ErrInTransition
+		return s
 	}
-	return phone.Focus{Package: pkg, Activity: activity}, nil
+	s.Focus = phone.Focus{Package: pkg, Activity: activity}
+	return s
 }
-
-func (h handset) Display(context.Context) (phone.Display, error) {
-	return phone.Display{Width: 1080, Height: 2400, Density: 420}, nil
-}
-
-func (h handset) Keyboard(context.Context) (bool, error) { return h.engine.Keyboard(), nil }
 
 func (h handset) Tap(_ context.Context, x, y int) error {
 	h.engine.Tap(x, y)

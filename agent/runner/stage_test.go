@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"hash/fnv"
 	"image"
-	"image/color"
 	"strings"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
+	"phonerack/agent/frame"
 	"phonerack/agent/perception"
 	"phonerack/agent/phone"
 	"phonerack/agent/planner"
@@ -68,11 +68,14 @@ func (s *stage) Observe(_ context.Context, want perception.Want) (*perception.Sc
 	fmt.Fprintf(h, "%s %q %d %d %d", s.app, s.field, s.count, s.busy, len(scene.Elements))
 	scene.Hash = h.Sum64()
 	if s.pictures && want.Image {
-		scene.Image = image.NewRGBA(image.Rect(0, 0, 540, 1200)) // the display is scaled
-		for i := range scene.Image.Pix {
-			scene.Image.Pix[i] = 0x80
+		img := image.NewRGBA(image.Rect(0, 0, 540, 1200)) // the display is scaled
+		for i := range img.Pix {
+			img.Pix[i] = 0x80
 		}
-		scene.Image.Set(0, 0, color.White)
+		var err error
+		if scene.Picture, err = frame.Encode(img, frame.Options{}); err != nil {
+			return nil, err
+		}
 	}
 	return scene, nil
 }

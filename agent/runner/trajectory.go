@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
-	"image"
 	"os"
 	"path/filepath"
 	"time"
@@ -59,17 +58,10 @@ func (t *trajectory) add(s *Step, picture shot) {
 func (t *trajectory) keep(err error) { t.err = cmp.Or(t.err, err) }
 
 func (t *trajectory) picture(s *Step, p shot) error {
-	if p.scene == nil || p.scene.Image == nil || t.pictures >= maxPictures {
+	if p.scene == nil || p.scene.Picture == nil || t.pictures >= maxPictures {
 		return nil
 	}
-	points := make([]image.Point, len(p.points))
-	for i, pt := range p.points {
-		points[i] = p.scene.ImagePoint(pt)
-	}
-	b, err := encodeMarked(p.scene.Image, points)
-	if err != nil {
-		return err
-	}
+	b := p.scene.Picture.JPEG
 	name := fmt.Sprintf("%03d.jpg", s.N)
 	if err := os.WriteFile(filepath.Join(t.dir, name), b, 0o640); err != nil {
 		return err

@@ -64,6 +64,11 @@ const (
 	FileMissing       Code = "file_missing"       // no such file on the phone
 	FileDenied        Code = "file_denied"        // the phone does not allow access to the file
 	StorageFull       Code = "storage_full"       // no room left on the phone
+	PhoneLocked       Code = "phone_locked"       // the lock screen asks for a PIN
+	InstallFailed     Code = "install_failed"     // the phone did not take an app
+	ClipboardFailed   Code = "clipboard_failed"   // the clipboard has no way in or out
+	HelperFailed      Code = "helper_failed"      // a helper app does not do its work
+	FileTooLarge      Code = "file_too_large"     // a file is larger than its bound
 )
 
 // Local codes about what is on a screen.
@@ -73,22 +78,31 @@ const (
 	UnknownElement    Code = "unknown_element"    // the scene has no such index
 	ElementHidden     Code = "element_hidden"     // nothing of the element can be touched
 	ElementDisabled   Code = "element_disabled"   // the element is greyed out
+	PointRefused      Code = "point_refused"      // a point lies outside the picture, or the screen has elements to name
+	ElementMissing    Code = "element_missing"    // scrolling or waiting did not bring the element
 )
 
 // Local codes about tasks and requests.
 const (
-	BudgetSpent    Code = "budget_spent"    // the task's steps are used up
-	DeadlinePassed Code = "deadline_passed" // the task's time is over
-	TaskCancelled  Code = "task_cancelled"  // someone cancelled the task
-	TaskFailed     Code = "task_failed"     // the planner gave up
-	TaskUnknown    Code = "task_unknown"    // no such task
-	RackFull       Code = "rack_full"       // the controller's own storage has no room left
-	LoopDetected   Code = "loop_detected"   // the same act on the same screen again and again
-	BadConfig      Code = "bad_config"      // a configuration file is wrong
-	BadRequest     Code = "bad_request"     // the request cannot be understood
-	UnknownAction  Code = "unknown_action"  // no such action
-	Forbidden      Code = "forbidden"       // the actor's role does not allow it
-	ShuttingDown   Code = "shutting_down"   // the controller is stopping
+	BudgetSpent        Code = "budget_spent"        // the task's steps are used up
+	DeadlinePassed     Code = "deadline_passed"     // the task's time is over
+	TaskCancelled      Code = "task_cancelled"      // someone cancelled the task
+	TaskFailed         Code = "task_failed"         // the planner gave up
+	TaskUnknown        Code = "task_unknown"        // no such task
+	RackFull           Code = "rack_full"           // the controller's own storage has no room left
+	LoopDetected       Code = "loop_detected"       // the same act on the same screen again and again
+	BadConfig          Code = "bad_config"          // a configuration file is wrong
+	BadRequest         Code = "bad_request"         // the request cannot be understood
+	UnknownAction      Code = "unknown_action"      // no such action
+	Forbidden          Code = "forbidden"           // the actor's role does not allow it
+	ShuttingDown       Code = "shutting_down"       // the controller is stopping
+	PermissionMissing  Code = "permission_missing"  // the task may not do that
+	LinkRefused        Code = "link_refused"        // a link of a kind that is not opened
+	QuestionUnanswered Code = "question_unanswered" // nobody answered a question in time
+	TokensSpent        Code = "tokens_spent"        // the task's tokens are used up
+	NoProgress         Code = "no_progress"         // acts change nothing any more
+	TaskNotWaiting     Code = "task_not_waiting"    // an answer to a task that asks nothing
+	ReplayDiffers      Code = "replay_differs"      // a replay does not match its record
 )
 
 // passing holds the codes whose cause usually goes away by itself: the same
