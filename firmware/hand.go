@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"time"
 
 	"phonerack/agent/perception"
 	"phonerack/agent/phone"
@@ -112,16 +111,13 @@ func observation(scene *perception.Scene) (action.Observation, error) {
 	return o, nil
 }
 
-// pointer notes where a tool would touch, and touches nothing. It implements tools.Controls.
-type pointer struct{ x, y int }
+// pointer notes where the tap tool would touch, and touches nothing.
+type pointer struct {
+	tools.Unsupported
+	x, y int
+}
 
 func (p *pointer) Tap(_ context.Context, x, y int) error {
 	p.x, p.y = x, y
 	return nil
 }
-
-func (p *pointer) LongPress(context.Context, int, int, time.Duration) error       { return nil }
-func (p *pointer) Swipe(context.Context, int, int, int, int, time.Duration) error { return nil }
-func (p *pointer) InputText(context.Context, string) error                        { return nil }
-func (p *pointer) Key(context.Context, string) error                              { return nil }
-func (p *pointer) Launch(context.Context, string) error                           { return nil }

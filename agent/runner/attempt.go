@@ -174,7 +174,7 @@ func (a *attempt) act(ctx context.Context, step *Step, d planner.Decision, pictu
 	case times >= a.limits.RepeatsTold:
 		a.notes = append(a.notes, repeatNote(d.Tool, times))
 	}
-	out, err := a.tools.Execute(ctx, tools.Env{Controls: a.Controls, Scene: before, Slot: a.Slot, Phone: a.Phone}, d)
+	out, err := a.tools.Execute(ctx, tools.Env{Controls: a.Controls, Scene: before, Slot: a.Slot, Serial: a.Phone}, d)
 	a.wrote = a.wrote || out.Wrote
 	picture.points = out.Points
 	step.acted(out)

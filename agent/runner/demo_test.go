@@ -16,12 +16,16 @@ import (
 	"phonerack/agent/phone"
 	"phonerack/agent/planner/script"
 	"phonerack/agent/runner"
+	"phonerack/agent/tools"
 	"phonerack/sync/wire"
 	"phonerack/usb/phonesim/screen"
 )
 
 // handset is a simulated screen as perception and tools see a phone.
-type handset struct{ engine *screen.Engine }
+type handset struct {
+	tools.Unsupported
+	engine *screen.Engine
+}
 
 // Tree waits until the screen rests, as the phone's own dumper does.
 func (h handset) Tree(ctx context.Context) ([]byte, error) {
@@ -172,7 +176,7 @@ func TestShippedRulesReachTheirGoals(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					h := handset{engine}
+					h := handset{engine: engine}
 					var steps strings.Builder
 					r := &runner.Runner{
 						Observer: perception.NewObserver(h, perception.Options{}), Controls: h, Planner: rules, Slot: 1,

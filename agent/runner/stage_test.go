@@ -17,6 +17,7 @@ import (
 	"phonerack/agent/perception"
 	"phonerack/agent/phone"
 	"phonerack/agent/planner"
+	"phonerack/agent/tools"
 	"phonerack/sync/wire"
 )
 
@@ -30,6 +31,7 @@ var (
 // stage is a phone with a field, a button that counts, and a page. Its fields
 // may be set and its hooks may do anything.
 type stage struct {
+	tools.Unsupported
 	generation uint64
 	app        string
 	field      string

@@ -15,7 +15,7 @@ var pressKey = Tool{
 	Schema: json.RawMessage(`{"type": "object", "properties": {
 		"key": {"type": "string", "enum": ["back", "home", "enter", "delete", "tab", "search", "app_switch", "wakeup"]}},
 		"required": ["key"], "additionalProperties": false}`),
-	Destructive: true,
+	Annotations: Annotations{Destructive: true, OpenWorld: true},
 	Role:        Operator,
 	run: func(ctx context.Context, env Env, args json.RawMessage, out *Outcome) error {
 		call, err := decode[struct {
@@ -37,7 +37,8 @@ var launchApp = Tool{
 	Schema: json.RawMessage(`{"type": "object", "properties": {
 		"package": {"type": "string", "minLength": 3, "maxLength": 255}},
 		"required": ["package"], "additionalProperties": false}`),
-	Role: Operator,
+	Annotations: Annotations{Idempotent: true, OpenWorld: true},
+	Role:        Operator,
 	run: func(ctx context.Context, env Env, args json.RawMessage, out *Outcome) error {
 		call, err := decode[struct {
 			Package string `json:"package"`
@@ -62,8 +63,8 @@ var wait = Tool{
 	Schema: json.RawMessage(`{"type": "object", "properties": {
 		"ms": {"type": "integer", "minimum": 100, "maximum": 10000, "description": "milliseconds"}},
 		"required": ["ms"], "additionalProperties": false}`),
-	ReadOnly: true,
-	Role:     Viewer,
+	Annotations: Annotations{ReadOnly: true, Idempotent: true},
+	Role:        Viewer,
 	run: func(ctx context.Context, _ Env, args json.RawMessage, _ *Outcome) error {
 		call, err := decode[struct {
 			MS int64 `json:"ms"`
@@ -83,8 +84,8 @@ var finish = Tool{
 		"success": {"type": "boolean"},
 		"message": {"type": "string", "maxLength": 2000}},
 		"required": ["success", "message"], "additionalProperties": false}`),
-	ReadOnly: true,
-	Role:     Viewer,
+	Annotations: Annotations{ReadOnly: true, Idempotent: true},
+	Role:        Viewer,
 	run: func(_ context.Context, _ Env, args json.RawMessage, out *Outcome) error {
 		call, err := decode[struct {
 			Success bool   `json:"success"`

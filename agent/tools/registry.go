@@ -5,24 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"image"
-	"time"
+	"slices"
 
-	"phonerack/agent/perception"
 	"phonerack/agent/planner"
 	"phonerack/sync/wire"
 )
-
-// Controls are the writes to a phone that tools use, under a lease;
-// *phone.Controls implements it.
-type Controls interface {
-	Tap(ctx context.Context, x, y int) error
-	LongPress(ctx context.Context, x, y int, d time.Duration) error
-	Swipe(ctx context.Context, x1, y1, x2, y2 int, d time.Duration) error
-	InputText(ctx context.Context, text string) error
-	Key(ctx context.Context, name string) error
-	Launch(ctx context.Context, pkg string) error
-}
 
 // Role says who may call a tool.
 type Role string
@@ -33,38 +20,25 @@ const (
 	Operator Role = "operator" // may act on phones
 )
 
+// Annotations say what calling a tool may do, in MCP's words. Each counts for
+// the tool as a whole: the worst that any arguments may do.
+type Annotations struct {
+	ReadOnly    bool // changes nothing, neither on the phone nor on the rack
+	Destructive bool // may do what cannot be undone
+	Idempotent  bool // a second call with the same arguments changes nothing more
+	OpenWorld   bool // reaches what is neither phone nor rack: services behind apps, people
+}
+
 // Tool is one thing that can be done.
 type Tool struct {
 	Name        string
 	Description string          // for a planner: what it does and when to use it
 	Schema      json.RawMessage // of the arguments, in the subset of planner.ParseSchema
-	ReadOnly    bool            // never writes to the phone
-	Destructive bool            // may do what cannot be undone
+	Annotations Annotations
 	Role        Role
+	Permission  string // that a task needs; "" if none
 
 	run func(ctx context.Context, env Env, args json.RawMessage, out *Outcome) error
-}
-
-// Env is what tools act on.
-type Env struct {
-	Controls Controls
-	Scene    *perception.Scene // that the decision was made on
-	Slot     int               // for refusals, as Phone
-	Phone    string            // its serial number
-}
-
-// Outcome is what an execution came to, also one that failed.
-type Outcome struct {
-	Tool     string
-	Finished bool                // the task is over
-	Success  bool                // with Finished: the goal is reached
-	Message  string              // with Finished: what the planner reports
-	Target   *perception.Element // the element that was acted on
-	Points   []image.Point       // where the screen was touched: one point, or the two ends of a swipe
-	Wrote    bool                // something was sent to the phone, or may have been
-	Unknown  bool                // whether the act happened is not known
-	Typed    *Typed              // with text: what the next scene has to show
-	Settle   bool                // the screen may change now: wait until it rests
 }
 
 // Registry is a fixed list of tools.
@@ -89,11 +63,30 @@ func Default() *Registry {
 	return newRegistry(tap, longPress, swipe, inputText, pressKey, launchApp, wait, finish)
 }
 
-// Offer returns the tools as a planner is told about them.
-func (r *Registry) Offer() []planner.Tool {
-	offer := make([]planner.Tool, len(r.tools))
-	for i, t := range r.tools {
-		offer[i] = planner.Tool{Name: t.Name, Description: t.Description, InputSchema: t.Schema}
+// Tools returns the tools in their fixed order.
+func (r *Registry) Tools() []Tool { return slices.Clone(r.tools) }
+
+// Where returns a registry of the tools that keep wants, such as those of a role
+// or those that a task's skills name.
+func (r *Registry) Where(keep func(Tool) bool) *Registry {
+	var kept []Tool
+	for _, t := range r.tools {
+		if keep(t) {
+			kept = append(kept, t)
+		}
+	}
+	return newRegistry(kept...)
+}
+
+// Offer returns the tools that a task with these permissions may use, as a
+// planner is told about them.
+func (r *Registry) Offer(permissions ...string) []planner.Tool {
+	env := Env{Permissions: permissions}
+	var offer []planner.Tool
+	for _, t := range r.tools {
+		if env.permits(t.Permission) {
+			offer = append(offer, planner.Tool{Name: t.Name, Description: t.Description, InputSchema: t.Schema})
+		}
 	}
 	return offer
 }
@@ -103,7 +96,10 @@ func (r *Registry) Offer() []planner.Tool {
 // *wire.Refusal unless ctx ended.
 func (r *Registry) Execute(ctx context.Context, env Env, d planner.Decision) (Outcome, error) {
 	out := Outcome{Tool: d.Tool}
-	if err := planner.Validate(d, r.Offer()); err != nil {
+	if t := r.byName[d.Tool]; t != nil && !env.permits(t.Permission) {
+		return out, notPermitted(d.Tool, t.Permission)
+	}
+	if err := planner.Validate(d, r.Offer(env.Permissions...)); err != nil {
 		return out, err
 	}
 	if err := ctx.Err(); err != nil {
@@ -111,6 +107,10 @@ func (r *Registry) Execute(ctx context.Context, env Env, d planner.Decision) (Ou
 	}
 	err := r.byName[d.Tool].run(ctx, env, d.Arguments, &out)
 	return out, err
+}
+
+func notPermitted(tool, permission string) error {
+	return wire.Refuse(wire.PermissionMissing, map[string]any{"tool": tool, "permission": permission})
 }
 
 // decode reads arguments that have passed their schema.

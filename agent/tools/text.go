@@ -22,7 +22,7 @@ var inputText = Tool{
 		"text": {"type": "string", "minLength": 1, "maxLength": 2000},
 		"submit": {"type": "boolean"},` + elementSchema + `},
 		"required": ["text"], "additionalProperties": false}`),
-	Destructive: true,
+	Annotations: Annotations{Destructive: true, OpenWorld: true},
 	Role:        Operator,
 	run: func(ctx context.Context, env Env, args json.RawMessage, out *Outcome) error {
 		call, err := decode[struct {

@@ -26,6 +26,7 @@ var _ Controls = (*phone.Controls)(nil)
 
 // finger notes the writes; fail is what a write returns, by its first word.
 type finger struct {
+	Unsupported
 	did  []string
 	fail map[string]error
 }
@@ -250,7 +251,7 @@ func TestEveryToolIsWellFormed(t *testing.T) {
 			t.Errorf("%s: %v", tool.Name, err)
 			continue
 		}
-		if s.AdditionalProperties || tool.Description == "" || tool.Role == "" || tool.ReadOnly && tool.Destructive {
+		if s.AdditionalProperties || tool.Description == "" || tool.Role == "" || tool.Annotations.ReadOnly && tool.Annotations.Destructive {
 			t.Errorf("%s: %+v", tool.Name, tool)
 		}
 		if key := s.Properties["key"]; key != nil {

@@ -24,7 +24,7 @@ var tap = Tool{
 	Description: "Touch an element briefly, as a person would to press a button, open an item or put the cursor into a field.",
 	Schema: json.RawMessage(`{"type": "object", "properties": {` + elementSchema + `},
 		"required": ["element", "generation"], "additionalProperties": false}`),
-	Destructive: true,
+	Annotations: Annotations{Destructive: true, OpenWorld: true},
 	Role:        Operator,
 	run: func(ctx context.Context, env Env, args json.RawMessage, out *Outcome) error {
 		p, err := aim(env, args, out)
@@ -40,7 +40,7 @@ var longPress = Tool{
 	Description: "Touch an element for almost a second, which opens a menu or starts a selection in many apps.",
 	Schema: json.RawMessage(`{"type": "object", "properties": {` + elementSchema + `},
 		"required": ["element", "generation"], "additionalProperties": false}`),
-	Destructive: true,
+	Annotations: Annotations{Destructive: true, OpenWorld: true},
 	Role:        Operator,
 	run: func(ctx context.Context, env Env, args json.RawMessage, out *Outcome) error {
 		p, err := aim(env, args, out)
@@ -74,7 +74,8 @@ var swipe = Tool{
 	Schema: json.RawMessage(`{"type": "object", "properties": {
 		"direction": {"type": "string", "enum": ["up", "down", "left", "right"]},` + elementSchema + `},
 		"required": ["direction"], "additionalProperties": false}`),
-	Role: Operator,
+	Annotations: Annotations{Idempotent: true, OpenWorld: true},
+	Role:        Operator,
 	run: func(ctx context.Context, env Env, args json.RawMessage, out *Outcome) error {
 		call, err := decode[struct {
 			target

@@ -62,18 +62,11 @@ func explain(env Env, what string, err error) (refusal *wire.Refusal, sent bool)
 		return because(wire.BadArguments, "tool", what, "path", "$", "reason", "is not possible: "+err.Error()), false
 	case errors.Is(err, phone.ErrNoFence):
 		return because(wire.NotLeased), false
+	case errors.Is(err, errors.ErrUnsupported):
+		return because(wire.Unsupported), false
 	case errors.Is(err, phone.ErrRejected):
 		return because(wire.PhoneRejected, "detail", err.Error()), true
 	}
 	// What had to be read of the phone before the write was not there.
 	return because(wire.ObservationFailed, "detail", err.Error()), false
-}
-
-// place names the phone in a refusal's arguments.
-func (e Env) place() map[string]any {
-	m := map[string]any{"slot": e.Slot}
-	if e.Phone != "" {
-		m["serial"] = e.Phone
-	}
-	return m
 }
