@@ -82,6 +82,16 @@ const (
 	ElementMissing    Code = "element_missing"    // scrolling or waiting did not bring the element
 )
 
+// Local codes about documents.
+const (
+	DocumentUnreadable  Code = "document_unreadable"  // empty, damaged beyond repair, or no document at all
+	DocumentUnsupported Code = "document_unsupported" // a kind of file that is not read
+	DocumentEncrypted   Code = "document_encrypted"   // it needs a password, or another one
+	DocumentTooLarge    Code = "document_too_large"   // the file, or what reading it takes
+	DocumentTimeout     Code = "document_timeout"     // reading it takes too long
+	DocumentCrashed     Code = "document_crashed"     // it made its reader fail
+)
+
 // Local codes about tasks and requests.
 const (
 	BudgetSpent        Code = "budget_spent"        // the task's steps are used up
