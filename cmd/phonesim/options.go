@@ -27,7 +27,7 @@ type options struct {
 	Serial     string        `default:"SIM0001" help:"Serial number."`
 	SerialForm string        `enum:"string,absent,empty,garbage,stalled" default:"string" help:"Form of the USB serial number: ${enum}."`
 	Model      string        `default:"Sim Phone" help:"Model, as the phone names it."`
-	Android    int           `enum:"7,9,11,14,15" default:"14" help:"Version of Android: ${enum}."`
+	Android    int           `enum:"7,8,9,10,11,12,14,15" default:"14" help:"Version of Android: ${enum}."`
 	HighSpeed  bool          `help:"Be a device of 480 Mbit/s with packets of 512 bytes; not behind QEMU's own hub."`
 	ZeroPacket string        `enum:"required,optional,forbidden" default:"required" help:"How zero-length packets are taken: ${enum}."`
 	Reboot     time.Duration `default:"2s" help:"How long a reboot takes."`
@@ -41,8 +41,9 @@ type options struct {
 	Keys string        `type:"existingfile" help:"File of known public keys, one a line as in adbkey.pub." placeholder:"FILE"`
 	Wait time.Duration `default:"3s" help:"How long the user takes to accept a key."`
 
-	Fault   faults `embed:"" prefix:"fault-" group:"Faults"`
-	Verbose bool   `short:"v" help:"Log what the phone does, not only what hosts do wrong."`
+	Fault   faults        `embed:"" prefix:"fault-" group:"Faults of the link"`
+	Wrong   androidFaults `embed:"" prefix:"android-" group:"Faults of the Android"`
+	Verbose bool          `short:"v" help:"Log what the phone does, not only what hosts do wrong."`
 }
 
 // faults are the flags of phonesim.Faults.
@@ -61,6 +62,30 @@ type faults struct {
 	Unauthorized   bool          `help:"Reject every key."`
 	Latency        time.Duration `help:"Delay whatever the phone sends." placeholder:"TIME"`
 	Rate           int64         `help:"Bytes a second from the phone; 0 is no limit." placeholder:"N"`
+}
+
+// androidFaults are the flags of android.Faults.
+type androidFaults struct {
+	Dump           string        `enum:"ok,null,noidle,silent,cut" default:"ok" help:"How dumps of the screen fail: ${enum}."`
+	DumpRate       float64       `help:"How often they do, 0 to 1; 0 is always." placeholder:"RATE"`
+	SlowTree       time.Duration `help:"Dumps take so much longer." placeholder:"TIME"`
+	NeverIdle      bool          `help:"An animation without an end."`
+	DropText       float64       `help:"How often a typed character is lost, 0 to 1." placeholder:"RATE"`
+	SwapText       float64       `help:"How often it changes places with the next." placeholder:"RATE"`
+	DropFirst      bool          `help:"The first character of each text is lost."`
+	SwapFirst      bool          `help:"The first two change places."`
+	Composing      bool          `help:"The keyboard holds letters until a space or ENTER."`
+	Capitalize     bool          `help:"The first letter of a sentence becomes a capital."`
+	Autocorrect    bool          `help:"Some words are corrected."`
+	TextDelay      time.Duration `help:"Text arrives over so much time." placeholder:"TIME"`
+	InjectDenied   bool          `help:"All input is refused."`
+	ClipboardLie   bool          `help:"The clipboard command says nothing."`
+	SettingsDenied bool          `help:"Settings cannot be changed."`
+	Black          bool          `help:"Screenshots are black."`
+	Truncate       int           `help:"Screenshots are cut after so many bytes." placeholder:"BYTES"`
+	DisplayWarning bool          `help:"Screenshots come with a warning."`
+	StorageFull    bool          `help:"No write of new space succeeds."`
+	NullFocus      bool          `help:"No window has the focus."`
 }
 
 // size is a flag like 1080x2400.
@@ -96,6 +121,9 @@ var (
 	}
 	transferErrors = map[string]phonesim.TransferError{
 		"none": phonesim.NoError, "stall": phonesim.Stall, "ioerror": phonesim.IOError, "timeout": phonesim.Timeout, "babble": phonesim.Babble,
+	}
+	dumpFailures = map[string]android.DumpFailure{
+		"ok": android.DumpOK, "null": android.DumpNullRoot, "noidle": android.DumpNoIdle, "silent": android.DumpSilent, "cut": android.DumpCutOff,
 	}
 	corruptions = map[string]phonesim.Corruption{
 		"none": phonesim.NoCorruption, "garbage": phonesim.Garbage, "magic": phonesim.WrongMagic, "oversize": phonesim.Oversize,
@@ -134,6 +162,7 @@ func (o *options) phone(stderr io.Writer) (*phonesim.Phone, error) {
 	var p *phonesim.Phone
 	device, err := android.New(android.Config{
 		Version: o.Android, Serial: o.Serial, Model: o.Model, Screen: display, Seed: uint64(o.Seed), Latency: 1,
+		Faults: o.Wrong.faults(),
 		Reboot: func(target string) {
 			if target == "shutdown" {
 				p.Unplug()
@@ -177,5 +206,15 @@ func (f faults) faults() phonesim.Faults {
 		DropOKAY: f.DropOkay, DelayOKAY: f.DelayOkay, StaleFrames: f.Stale, Hang: f.Hang,
 		Corrupt: corruptions[f.Corrupt], CorruptAfter: f.CorruptAfter, Unauthorized: f.Unauthorized,
 		Latency: f.Latency, BytesPerSecond: f.Rate,
+	}
+}
+
+func (f androidFaults) faults() android.Faults {
+	return android.Faults{
+		Dump: dumpFailures[f.Dump], DumpRate: f.DumpRate, SlowTree: f.SlowTree, NeverIdle: f.NeverIdle,
+		DropText: f.DropText, SwapText: f.SwapText, DropFirst: f.DropFirst, SwapFirst: f.SwapFirst, Composing: f.Composing,
+		Capitalize: f.Capitalize, Autocorrect: f.Autocorrect, TextDelay: f.TextDelay,
+		InjectDenied: f.InjectDenied, ClipboardLie: f.ClipboardLie, SettingsDenied: f.SettingsDenied,
+		Black: f.Black, Truncate: f.Truncate, DisplayWarning: f.DisplayWarning, StorageFull: f.StorageFull, NullFocus: f.NullFocus,
 	}
 }

@@ -13,7 +13,7 @@ import (
 type Config struct {
 	// Serial is the phone's serial number, in its USB descriptors; see USB.Serial for the unusual ones.
 	Serial string
-	// Android is the version whose daemon the phone runs: 7, 9, 11, 14 or 15. 0 is 14.
+	// Android is the version whose daemon the phone runs: 7 to 12, 14 or 15. 0 is 14.
 	Android int
 	// HighSpeed makes the phone a 480 Mbit/s device with packets of 512 bytes; else it is one of 12 Mbit/s with 64.
 	HighSpeed bool
@@ -126,7 +126,7 @@ func newPhone(c Config) (*Phone, error) {
 	}
 	release, ok := releases[c.Android]
 	if !ok {
-		return nil, fmt.Errorf("phonesim: no daemon of Android %d; there are 7, 9, 11, 14 and 15", c.Android)
+		return nil, fmt.Errorf("phonesim: no daemon of Android %d; there are 7 to 12, 14 and 15", c.Android)
 	}
 	if c.Window == 0 {
 		c.Window = defaultWindow

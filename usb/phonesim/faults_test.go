@@ -264,7 +264,7 @@ func TestBridgeWithoutDaemon(t *testing.T) {
 func TestConfigIsChecked(t *testing.T) {
 	for _, c := range []Config{
 		{},
-		{System: testSystem(), Android: 8},
+		{System: testSystem(), Android: 13},
 		{System: testSystem(), Window: -1},
 		{System: testSystem(), Auth: Auth{Keys: []string{"no key"}}},
 	} {

@@ -15,7 +15,7 @@ import (
 
 // Config describes a phone. Only Screen must be given.
 type Config struct {
-	// Version is the Android: 7, 9, 11, 14 or 15. 0 is 14.
+	// Version is the Android: 7 to 12, 14 or 15. 0 is 14.
 	Version int
 	// Serial, Model and Manufacturer fill the properties; so does Name, the product's short name.
 	Serial, Model, Manufacturer, Name string
@@ -67,7 +67,7 @@ type Device struct {
 	battery    battery
 	thermal    int // status, 0 to 6
 	locked     bool
-	touch      touch
+	touch      int             // y of a finger on the lock screen
 	methods    map[string]bool // input methods: enabled or not
 	disabled   map[string]bool // packages
 	lastFocus  focus           // the last one that was not null
@@ -88,7 +88,7 @@ func New(c Config) (*Device, error) {
 	}
 	r, ok := releases[c.Version]
 	if !ok {
-		return nil, fmt.Errorf("android: no Android %d; there are 7, 9, 11, 14 and 15", c.Version)
+		return nil, fmt.Errorf("android: no Android %d; there are 7 to 12, 14 and 15", c.Version)
 	}
 	if c.Storage == 0 {
 		c.Storage = 512 << 20
@@ -121,6 +121,7 @@ func New(c Config) (*Device, error) {
 		return nil, fmt.Errorf("android: build the file system: %w", err)
 	}
 	d.boot()
+	d.showTyping()
 	return d, nil
 }
 
@@ -152,7 +153,7 @@ func (d *Device) boot() {
 	d.bootID = fmt.Sprintf("%08x-%04x-4%03x-%04x-%012x", a>>32, a>>16&0xffff, a&0xfff, b>>48&0x3fff|0x8000, b&0xffffffffffff)
 	d.locked = d.config.Locked
 	d.battery.reset()
-	d.touch = touch{}
+	d.touch = 0
 	d.log = nil
 	d.lastFocus = focus{}
 	clear(d.pids)

@@ -31,6 +31,7 @@ type fakeScreen struct {
 	on       bool
 	tree     *screen.Node
 	geometry screen.Display
+	typing   screen.Typing
 }
 
 func newFakeScreen() *fakeScreen {
@@ -85,11 +86,17 @@ func (f *fakeScreen) set(fn func()) {
 }
 
 func (f *fakeScreen) Tap(x, y int) { f.do("tap %d %d", x, y) }
-func (f *fakeScreen) Swipe(x1, y1, x2, y2 int, d time.Duration) {
+func (f *fakeScreen) StartSwipe(x1, y1, x2, y2 int, d, lasts time.Duration) {
 	f.do("swipe %d %d %d %d %v", x1, y1, x2, y2, d)
 }
-func (f *fakeScreen) Type(text string) error { f.do("type %q", text); return nil }
-func (f *fakeScreen) Key(code int)           { f.do("key %d", code) }
+
+func (f *fakeScreen) Touch(a screen.TouchAction, x, y int) {
+	f.do("%s %d %d", [...]string{"down", "move", "up", "cancel"}[a], x, y)
+}
+func (f *fakeScreen) Shortcut(code int)         { f.do("ctrl %d", code) }
+func (f *fakeScreen) SetTyping(t screen.Typing) { f.set(func() { f.typing = t }) }
+func (f *fakeScreen) Type(text string) error    { f.do("type %q", text); return nil }
+func (f *fakeScreen) Key(code int)              { f.do("key %d", code) }
 
 func (f *fakeScreen) Launch(pkg string) error {
 	f.do("launch %s", pkg)

@@ -10,10 +10,14 @@ import (
 // Display is what a Device uses of its screen. *screen.Engine implements it.
 type Display interface {
 	Tap(x, y int)
-	// Swipe with hardly a movement is a tap, or a long press if it takes long enough.
-	Swipe(x1, y1, x2, y2 int, d time.Duration)
+	// StartSwipe with hardly a movement is a tap, or a long press if it takes long enough. The finger
+	// lifts after lasts.
+	StartSwipe(x1, y1, x2, y2 int, d, lasts time.Duration)
+	Touch(a screen.TouchAction, x, y int)
 	Type(text string) error
 	Key(code int)
+	Shortcut(code int) // with CTRL
+	SetTyping(t screen.Typing)
 
 	Launch(pkg string) error
 	Stop(pkg string)

@@ -7,7 +7,7 @@
 // serve sync. Any number of them may run at once.
 //
 // What the commands print, where (standard output or error) and with which exit status
-// follows Android 7, 9, 11, 14 or 15, habits included: a dump that fails says so on standard
+// follows Android 7 to 12, 14 or 15, habits included: a dump that fails says so on standard
 // error, exits with 0 and leaves the old file; text that the virtual keyboard cannot type
 // ends in a NullPointerException; "cmd clipboard" succeeds and does nothing. The display
 // and its apps are an engine behind the interface Display. What is broken is said by

@@ -1,6 +1,10 @@
 package android
 
-import "time"
+import (
+	"time"
+
+	"phonerack/usb/phonesim/screen"
+)
 
 // Faults is what is wrong with a phone. The zero value is a healthy one.
 type Faults struct {
@@ -19,6 +23,14 @@ type Faults struct {
 
 	// DropText and SwapText are how often a typed character is lost, or changes places with the next: 0 to 1.
 	DropText, SwapText float64
+	// DropFirst loses the first character of each "input text", SwapFirst swaps its first two.
+	DropFirst, SwapFirst bool
+	// Composing is an input method that holds letters until SPACE or ENTER commits them, as those for Chinese do.
+	Composing bool
+	// Capitalize and Autocorrect change what is typed: the first letter of a sentence, some words.
+	Capitalize, Autocorrect bool
+	// TextDelay is over what time the characters of one "input text" reach the field after the command has ended.
+	TextDelay time.Duration
 	// InjectDenied refuses all input with a SecurityException, as phones do whose maker wants a
 	// further switch for debugging.
 	InjectDenied bool
@@ -79,9 +91,21 @@ func (d *Device) Faults() Faults {
 // ChangeFaults lets fn change what is wrong; it takes effect at once. fn must not call the Device.
 func (d *Device) ChangeFaults(fn func(*Faults)) {
 	d.mu.Lock()
-	defer d.mu.Unlock()
 	fn(&d.faults)
 	d.files.SetFull(d.faults.StorageFull)
+	d.mu.Unlock()
+	d.showTyping()
+}
+
+// showTyping tells the screen how the present input method and the Faults treat what is typed.
+func (d *Device) showTyping() {
+	d.mu.Lock()
+	f := d.faults
+	pinyin := d.settings["secure"]["default_input_method"] == pinyinIME
+	d.mu.Unlock()
+	d.screen.SetTyping(screen.Typing{
+		Composing: f.Composing || pinyin, Capitalize: f.Capitalize, Autocorrect: f.Autocorrect, Delay: f.TextDelay,
+	})
 }
 
 // chance draws from the seeded generator.

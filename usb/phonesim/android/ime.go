@@ -65,6 +65,7 @@ func imeCommand(c *call) int {
 
 // selectIME makes a method the current one, if one is given, and keeps the settings in step.
 func (c *call) selectIME(name string) {
+	defer c.showTyping()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if name != "" {

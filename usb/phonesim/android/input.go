@@ -1,167 +1,323 @@
 package android
 
 import (
+	"errors"
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
 	"time"
+
+	"phonerack/usb/phonesim/screen"
 )
 
 // vmStart is what the start of a virtual machine for one command costs.
 const vmStart = 200 * time.Millisecond
 
 var inputSources = map[string]bool{
-	"dpad": true, "gamepad": true, "joystick": true, "keyboard": true, "mouse": true, "rotaryencoder": true, "stylus": true,
-	"touchnavigation": true, "touchpad": true, "touchscreen": true, "trackball": true,
+	"dpad": true, "gamepad": true, "joystick": true, "keyboard": true, "mouse": true, "stylus": true, "touchnavigation": true,
+	"touchpad": true, "touchscreen": true, "trackball": true,
 }
+
+// inputCall is one run of "input", which there are three of: until Android 9 a program that wants the exact number
+// of arguments, in Android 10 one that throws, from 11 on a command of the input service (AOSP: Input.java,
+// InputShellCommand.java).
+type inputCall struct {
+	*call
+	first string   // the first argument: what an exception is reported for
+	verb  string   // such as "tap"
+	last  string   // the argument before the rest
+	rest  []string // arguments not yet taken
+}
+
+// Why arguments are refused.
+var errNumber = errors.New("not a number")
+
+// argError is an IllegalArgumentException.
+type argError string
+
+func (e argError) Error() string { return string(e) }
+
+// errDenied is the SecurityException of a phone that lets nobody inject.
+var errDenied = errors.New("denied")
 
 func inputCommand(c *call) int {
 	if !c.spend(vmStart) {
 		return exitKilled
 	}
-	args := c.args
-	if len(args) > 0 && inputSources[args[0]] {
-		args = args[1:]
-	}
-	if len(args) > 1 && args[0] == "-d" && c.release.version >= 9 {
-		args = args[2:]
-	}
-	if len(args) == 0 {
-		c.inputUsage()
-		if c.release.version >= 11 {
-			return exitMinus1
-		}
+	in := &inputCall{call: c, rest: c.args, first: c.arg(0)}
+	if len(in.rest) == 0 {
+		c.inputUsage(c.release.version >= 10)
 		return 0
 	}
-	verb, rest := args[0], args[1:]
-	run := map[string]func(string, []string) int{
-		"text": c.inputText, "keyevent": c.inputKeys, "tap": c.inputTap, "swipe": c.inputSwipe, "draganddrop": c.inputSwipe,
-		"press": c.inputNothing, "roll": c.inputNothing, "motionevent": c.inputMotion, "keycombination": c.inputCombination,
-	}[verb]
-	switch {
-	case run == nil,
-		verb == "keycombination" && c.release.version < 12,
-		verb == "motionevent" && c.release.version < 9:
-		c.errorf("Error: Unknown command: %s\n", verb)
-		c.inputUsage()
-		// The result of an unknown command is thrown away.
-		return 0
+	in.verb = in.next()
+	if inputSources[in.verb] && len(in.rest) > 0 {
+		in.verb = in.next()
 	}
-	return run(verb, rest)
-}
-
-func (c *call) inputUsage() {
-	c.errorf("Usage: input [<source>] <command> [<arg>...]\n\nThe commands and default sources are:\n" +
-		"      text <string> (Default: touchscreen)\n      keyevent [--longpress] <key code number or name> ... (Default: keyboard)\n" +
-		"      tap <x> <y> (Default: touchscreen)\n      swipe <x1> <y1> <x2> <y2> [duration(ms)] (Default: touchscreen)\n" +
-		"      press (Default: trackball)\n      roll <dx> <dy> (Default: trackball)\n")
-}
-
-// few reports that a command has too few arguments.
-func (c *call) few(verb string, rest []string) int {
-	if c.release.version < 11 {
-		c.errorf("Error: Invalid arguments for command: %s\n", verb)
-		c.inputUsage()
-		return 0
+	if in.verb == "-d" && c.release.version >= 10 && len(in.rest) > 1 {
+		in.next()
+		in.verb = in.next()
 	}
-	after := verb
-	if len(rest) > 0 {
-		after = rest[len(rest)-1]
-	}
-	return c.exception(verb, `java.lang.IllegalArgumentException: Argument expected after "`+after+`"`,
-		"com.android.modules.utils.BasicShellCommandHandler.getNextArgRequired(BasicShellCommandHandler.java:317)")
-}
-
-// denied refuses the injection of events, if the phone is set so.
-func (c *call) denied(verb string) (status int, yes bool) {
-	if !c.Faults().InjectDenied {
-		return 0, false
-	}
-	text := "java.lang.SecurityException: Injecting to another application requires INJECT_EVENTS permission"
-	if c.release.version >= 12 {
-		text = "java.lang.SecurityException: Injecting input events requires the caller (or the source of the " +
-			"instrumentation, if any) to have the INJECT_EVENTS permission."
-	}
-	return c.exception(verb, text, "android.os.Parcel.createExceptionOrNull(Parcel.java:3011)"), true
-}
-
-// numbers reads floats. A bad number ends the command without a word and with success.
-func numbers(args []string) ([]int, bool) {
-	list := make([]int, len(args))
-	for i, a := range args {
-		f, err := strconv.ParseFloat(a, 64)
-		if err != nil || math.IsNaN(f) || math.Abs(f) > 1e6 {
-			return nil, false
-		}
-		list[i] = int(math.Floor(f))
-	}
-	return list, true
-}
-
-func (c *call) inputTap(verb string, rest []string) int {
-	if len(rest) < 2 {
-		return c.few(verb, rest)
-	}
-	n, ok := numbers(rest[:2])
+	run, ok := in.verbs()[in.verb]
 	if !ok {
+		return in.unknown()
+	}
+	if c.release.version < 10 && !in.fits() {
+		return in.refuse(errNumber)
+	}
+	if err := run(); err != nil {
+		if c.ctx.Err() != nil {
+			return exitKilled
+		}
+		return in.refuse(err)
+	}
+	return 0
+}
+
+func (c *inputCall) verbs() map[string]func() error {
+	v := map[string]func() error{
+		"text": c.text, "keyevent": c.keys, "tap": c.tap, "swipe": c.swipe, "draganddrop": c.swipe, "press": c.allowed, "roll": c.roll,
+	}
+	if c.release.version >= 10 {
+		v["motionevent"] = c.motion
+	}
+	if c.release.version >= 12 {
+		v["keycombination"] = c.combination
+	}
+	return v
+}
+
+// fits tells whether the program of old Androids takes as many arguments.
+func (c *inputCall) fits() bool {
+	n := len(c.rest)
+	switch c.verb {
+	case "tap", "roll":
+		return n == 2
+	case "swipe", "draganddrop":
+		return n == 4 || n == 5
+	case "press":
+		return n == 0
+	case "text":
+		return n == 1
+	}
+	return n > 1 || n == 1 && c.rest[0] != "--longpress"
+}
+
+// next takes an argument that is known to be there.
+func (c *inputCall) next() string {
+	c.last, c.rest = c.rest[0], c.rest[1:]
+	return c.last
+}
+
+func (c *inputCall) required() (string, error) {
+	if len(c.rest) == 0 {
+		return "", argError(`Argument expected after "` + c.last + `"`)
+	}
+	return c.next(), nil
+}
+
+func (c *inputCall) number() (int, error) {
+	text, err := c.required()
+	if err != nil {
+		return 0, err
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.IsNaN(f) || math.Abs(f) > 1e6 {
+		return 0, errNumber
+	}
+	return int(math.Floor(f)), nil
+}
+
+func (c *inputCall) numbers(n int) ([]int, error) {
+	list := make([]int, n)
+	for i := range list {
+		var err error
+		if list[i], err = c.number(); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+func (c *inputCall) unknown() int {
+	switch {
+	case c.release.version >= 11:
+		// The result of an unknown command is thrown away.
+		c.printf("Unknown command: %s\n", c.verb)
+		return 0
+	case c.release.version == 10:
+		return c.refuse(argError("Error: Unknown command: " + c.verb))
+	}
+	c.errorf("Error: Unknown command: %s\n", c.verb)
+	c.inputUsage(false)
+	return 0
+}
+
+// refuse reports what was wrong with the arguments, or that input is forbidden. Before Android 11 wrong
+// arguments are no failure.
+func (c *inputCall) refuse(err error) int {
+	var thrown argError
+	if err == errNumber {
+		thrown = argError("Error: Invalid arguments for command: " + c.verb)
+	} else if !errors.As(err, &thrown) {
+		return c.denied(err)
+	}
+	switch {
+	case c.release.version >= 11:
+		at := "com.android.server.input.InputShellCommand.onCommand(InputShellCommand.java:289)"
+		if strings.HasPrefix(string(thrown), "Argument expected") {
+			at = "com.android.modules.utils.BasicShellCommandHandler.getNextArgRequired(BasicShellCommandHandler.java:317)"
+		}
+		return c.exception(c.first, "java.lang.IllegalArgumentException: "+string(thrown), at)
+	case c.release.version == 10:
+		c.inputUsage(false)
+		c.errorf("\nError: %s\n", thrown)
 		return 0
 	}
-	if status, yes := c.denied(verb); yes {
-		return status
+	c.errorf("%s\n", thrown)
+	c.inputUsage(false)
+	return 0
+}
+
+// denied reports a SecurityException, or what else was thrown on the way.
+func (c *inputCall) denied(err error) int {
+	text := err.Error()
+	if err == errDenied {
+		text = "java.lang.SecurityException: Injecting to another application requires INJECT_EVENTS permission"
+		if c.release.version >= 12 {
+			text = "java.lang.SecurityException: Injecting input events requires the caller (or the source of the " +
+				"instrumentation, if any) to have the INJECT_EVENTS permission."
+		}
 	}
-	if c.touchable() {
+	at := "android.os.Parcel.createExceptionOrNull(Parcel.java:3011)"
+	if err != errDenied {
+		at = "com.android.server.input.InputShellCommand.sendText(InputShellCommand.java:369)"
+		if c.release.version < 11 {
+			at = "com.android.commands.input.Input.sendText(Input.java:170)"
+		}
+	}
+	return c.exception(c.first, text, at)
+}
+
+// allowed is nil unless the phone lets nobody inject.
+func (c *inputCall) allowed() error {
+	if c.Faults().InjectDenied {
+		return errDenied
+	}
+	return nil
+}
+
+func (c *call) inputUsage(out bool) {
+	v := c.release.version
+	text := "Usage: input [<source>] [-d DISPLAY_ID] <command> [<arg>...]\n\n"
+	if v < 10 {
+		text = "Usage: input [<source>] <command> [<arg>...]\n\n"
+	}
+	text += "The sources are: \n      touchnavigation\n      touchscreen\n      joystick\n      stylus\n      touchpad\n      gamepad\n" +
+		"      dpad\n      mouse\n      keyboard\n      trackball\n\n"
+	if v >= 10 {
+		text += "-d: specify the display ID.\n      (Default: -1 for key event, 0 for motion event if not specified.)\n"
+	}
+	keys := "[--longpress]"
+	switch {
+	case v >= 15:
+		keys = "[--longpress] [--doubletap] [--async] [--delay <duration between keycodes in ms>]"
+	case v >= 14:
+		keys = "[--longpress|--doubletap|--async]"
+	case v >= 11:
+		keys = "[--longpress|--doubletap]"
+	}
+	text += "The commands and default sources are:\n      text <string> (Default: touchscreen)\n" +
+		"      keyevent " + keys + " <key code number or name> ... (Default: keyboard)\n      tap <x> <y> (Default: touchscreen)\n" +
+		"      swipe <x1> <y1> <x2> <y2> [duration(ms)] (Default: touchscreen)\n" +
+		"      draganddrop <x1> <y1> <x2> <y2> [duration(ms)] (Default: touchscreen)\n" +
+		"      press (Default: trackball)\n      roll <dx> <dy> (Default: trackball)\n"
+	switch {
+	case v >= 11:
+		text += "      motionevent <DOWN|UP|MOVE|CANCEL> <x> <y> (Default: touchscreen)\n"
+	case v == 10:
+		text += "      motionevent <DOWN|UP|MOVE> <x> <y> (Default: touchscreen)\n"
+	}
+	switch {
+	case v >= 13:
+		text += "      keycombination [-t duration(ms)] <key code 1> <key code 2> ... (Default: keyboard, the key order is important here.)\n"
+	case v == 12:
+		text += "      keycombination <key code 1> <key code 2> ... (Default: keyboard)\n"
+	}
+	if out {
+		c.printf("%s", text)
+	} else {
+		c.errorf("%s", text)
+	}
+}
+
+func (c *inputCall) tap() error {
+	n, err := c.numbers(2)
+	if err == nil {
+		err = c.allowed()
+	}
+	if err == nil && c.touchable() {
 		c.screen.Tap(n[0], n[1])
 	}
-	return 0
+	return err
 }
 
-// defaultSwipe is how long a swipe takes that does not say.
-const defaultSwipe = 300 * time.Millisecond
-
-// longPress is how long a key is held for a long press.
-const longPress = 500 * time.Millisecond
-
-func (c *call) inputSwipe(verb string, rest []string) int {
-	if len(rest) < 4 {
-		return c.few(verb, rest)
+func (c *inputCall) roll() error {
+	if _, err := c.numbers(2); err != nil {
+		return err
 	}
-	n, ok := numbers(rest[:4])
-	if !ok {
-		return 0
+	return c.allowed()
+}
+
+const (
+	defaultSwipe = 300 * time.Millisecond // of a swipe that does not say how long it takes
+	longestSwipe = 10 * time.Minute
+)
+
+// swipe moves a finger for as long as it is told. From Android 11 on the system does it, whatever becomes of
+// who ordered it; before, a program, and when that is killed the finger stays on the display.
+func (c *inputCall) swipe() error {
+	n, err := c.numbers(4)
+	if err != nil {
+		return err
 	}
-	d := defaultSwipe
-	if len(rest) > 4 {
-		ms, err := strconv.Atoi(rest[4])
+	took := defaultSwipe
+	if len(c.rest) > 0 {
+		ms, err := strconv.Atoi(c.next())
 		if err != nil {
-			return 0
+			return errNumber
 		}
 		if ms >= 0 {
-			d = time.Duration(min(ms, 600_000)) * time.Millisecond
+			took = min(time.Duration(ms)*time.Millisecond, longestSwipe)
 		}
 	}
-	if status, yes := c.denied(verb); yes {
-		return status
+	if err := c.allowed(); err != nil {
+		return err
 	}
-	if !c.spend(d) {
-		return exitKilled
+	lasts := time.Duration(float64(took) * c.config.Latency)
+	if !c.touchable() {
+		err := c.wait(c.ctx, lasts)
+		c.unlockBySwipe(n[1] - n[3])
+		return err
 	}
-	c.gesture(n[0], n[1], n[2], n[3], d)
-	return 0
-}
-
-// gesture lets a finger go from one point to another.
-func (d *Device) gesture(x1, y1, x2, y2 int, took time.Duration) {
-	if !d.touchable() {
-		if up := y1-y2 > unlockDistance; up && d.screen.ScreenOn() {
-			d.unlock()
+	c.screen.StartSwipe(n[0], n[1], n[2], n[3], took, lasts)
+	if err := c.wait(c.ctx, lasts); err != nil {
+		if c.release.version < 11 {
+			c.screen.Touch(screen.TouchDown, n[0], n[1])
 		}
-		return
+		return err
 	}
-	d.screen.Swipe(x1, y1, x2, y2, took)
+	return nil
 }
 
 // unlockDistance is how far up a swipe must go to open the lock screen, in pixels.
 const unlockDistance = 200
+
+func (d *Device) unlockBySwipe(up int) {
+	if up > unlockDistance && d.screen.ScreenOn() {
+		d.unlock()
+	}
+}
 
 func (d *Device) unlock() {
 	d.mu.Lock()
@@ -177,199 +333,47 @@ func (d *Device) touchable() bool {
 	return on && !d.locked
 }
 
-func (c *call) inputNothing(verb string, rest []string) int {
-	if verb == "roll" && len(rest) < 2 {
-		return c.few(verb, rest)
-	}
-	if status, yes := c.denied(verb); yes {
-		return status
-	}
-	return 0
+var touchActions = map[string]screen.TouchAction{
+	"DOWN": screen.TouchDown, "MOVE": screen.TouchMove, "UP": screen.TouchUp, "CANCEL": screen.TouchCancel,
 }
 
-// touch is a finger put down by "motionevent DOWN".
-type touch struct {
-	down bool
-	x, y int
-	at   time.Time
-}
-
-func (c *call) inputMotion(verb string, rest []string) int {
-	if len(rest) < 1 || len(rest) < 3 && strings.ToUpper(rest[0]) != "CANCEL" {
-		return c.few(verb, rest)
+func (c *inputCall) motion() error {
+	name, err := c.required()
+	if err != nil {
+		return err
 	}
-	var n []int
-	action := strings.ToUpper(rest[0])
-	if action != "CANCEL" || len(rest) >= 3 {
-		var ok bool
-		if n, ok = numbers(rest[1:3]); !ok {
-			return 0
+	action, known := touchActions[strings.ToUpper(name)]
+	if c.release.version < 11 && (!known || action == screen.TouchCancel) {
+		if _, err := c.numbers(2); err != nil {
+			return err
+		}
+		return argError("Unknown motionevent " + name)
+	}
+	if !known {
+		return argError("Unknown action: " + name)
+	}
+	n := []int{0, 0}
+	if action != screen.TouchCancel || len(c.rest) >= 2 { // a cancelled touch needs no place
+		if n, err = c.numbers(2); err != nil {
+			return err
 		}
 	}
-	if status, yes := c.denied(verb); yes {
-		return status
+	if err := c.allowed(); err != nil {
+		return err
+	}
+	if c.touchable() {
+		c.screen.Touch(action, n[0], n[1])
+		return nil
 	}
 	c.mu.Lock()
-	held := c.touch
-	now := c.now()
-	switch action {
-	case "DOWN":
-		c.touch = touch{down: true, x: n[0], y: n[1], at: now}
-	case "UP", "CANCEL":
-		c.touch = touch{}
-	case "MOVE":
-	default:
-		c.mu.Unlock()
-		return c.exception(verb, "java.lang.IllegalArgumentException: Unknown action: "+rest[0],
-			"com.android.server.input.InputShellCommand.getAction(InputShellCommand.java:512)")
-	}
+	from := c.touch
+	c.touch = n[1]
 	c.mu.Unlock()
-	if action == "UP" && held.down {
-		c.gesture(held.x, held.y, n[0], n[1], now.Sub(held.at))
+	if action == screen.TouchUp {
+		c.unlockBySwipe(from - n[1])
 	}
-	return 0
+	return nil
 }
 
-// inputKeys presses keys one after another.
-func (c *call) inputKeys(verb string, rest []string) int {
-	long := false
-	for len(rest) > 0 && strings.HasPrefix(rest[0], "--") {
-		switch rest[0] {
-		case "--longpress":
-			long = true
-		case "--doubletap", "--async":
-		case "--delay":
-			rest = rest[min(1, len(rest)-1):]
-		}
-		rest = rest[1:]
-	}
-	if len(rest) == 0 {
-		return c.few(verb, rest)
-	}
-	for _, name := range rest {
-		code, ok := keyCode(name)
-		if !ok {
-			return c.exception(verb, "java.lang.IllegalArgumentException: Unknown keycode: "+name,
-				"com.android.server.input.InputShellCommand.sendKeyEvent(InputShellCommand.java:418)")
-		}
-		if status, yes := c.denied(verb); yes {
-			return status
-		}
-		if long && !c.spend(longPress) {
-			return exitKilled
-		}
-		c.press(code, long)
-	}
-	return 0
-}
-
-// press presses one key.
-func (d *Device) press(code int, long bool) {
-	on := d.screen.ScreenOn()
-	switch code {
-	case keyPower:
-		if long {
-			return // opens the power menu, which nobody looks at
-		}
-		d.wake(!on)
-	case keySleep, 276:
-		d.wake(false)
-	case keyWakeUp:
-		d.wake(true)
-	default:
-		if !on {
-			return
-		}
-		switch {
-		case d.touchable():
-			d.screen.Key(code)
-		case code == keyMenu:
-			d.unlock()
-		}
-	}
-}
-
-// wake turns the display on or off.
-func (d *Device) wake(on bool) {
-	d.screen.SetScreenOn(on)
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if !on && d.config.Locked {
-		d.locked = true
-	}
-}
-
-// inputCombination presses keys together; only the last one counts for the apps of the screen.
-func (c *call) inputCombination(verb string, rest []string) int {
-	if len(rest) >= 2 && rest[0] == "-t" {
-		rest = rest[2:]
-	}
-	if len(rest) < 2 {
-		return c.exception(verb, "java.lang.IllegalArgumentException: keycombination requires at least 2 keycodes",
-			"com.android.server.input.InputShellCommand.sendKeyCombination(InputShellCommand.java:611)")
-	}
-	codes := make([]int, len(rest))
-	for i, name := range rest {
-		var ok bool
-		if codes[i], ok = keyCode(name); !ok {
-			return c.exception(verb, "java.lang.IllegalArgumentException: Unknown keycode: "+name,
-				"com.android.server.input.InputShellCommand.sendKeyCombination(InputShellCommand.java:625)")
-		}
-	}
-	if status, yes := c.denied(verb); yes {
-		return status
-	}
-	c.press(codes[len(codes)-1], false)
-	return 0
-}
-
-// perKey is what one typed character costs.
-const perKey = 8 * time.Millisecond
-
-// inputText types what the virtual keyboard can type: ASCII, "%s" for a space.
-func (c *call) inputText(verb string, rest []string) int {
-	if len(rest) == 0 || c.release.version < 11 && len(rest) > 1 {
-		return c.few(verb, rest)
-	}
-	text := strings.ReplaceAll(rest[0], "%s", " ")
-	for _, r := range text {
-		if r >= 0x7f || r < 0x20 && r != '\n' && r != '\t' {
-			at := "com.android.server.input.InputShellCommand.sendText(InputShellCommand.java:369)"
-			if c.release.version < 11 {
-				at = "com.android.commands.input.Input.sendText(Input.java:170)"
-			}
-			return c.exception(verb, "java.lang.NullPointerException: Attempt to get length of null array", at)
-		}
-	}
-	if status, yes := c.denied(verb); yes {
-		return status
-	}
-	if !c.spend(time.Duration(len(text)) * perKey) {
-		return exitKilled
-	}
-	if text = c.spoil(text); text == "" || !c.touchable() {
-		return 0
-	}
-	if err := c.screen.Type(text); err != nil {
-		c.logf("W", "InputDispatcher", "dropped text: %v", err)
-	}
-	return 0
-}
-
-// spoil loses and swaps characters as the Faults have it.
-func (d *Device) spoil(text string) string {
-	f := d.Faults()
-	chars := make([]byte, 0, len(text))
-	for i := range len(text) {
-		if !d.chance(f.DropText) {
-			chars = append(chars, text[i])
-		}
-	}
-	for i := 0; i+1 < len(chars); i++ {
-		if d.chance(f.SwapText) {
-			chars[i], chars[i+1] = chars[i+1], chars[i]
-			i++
-		}
-	}
-	return string(chars)
-}
+// thrown is an exception other than those of wrong arguments.
+func thrown(format string, a ...any) error { return fmt.Errorf(format, a...) }

@@ -1,9 +1,6 @@
 package android
 
-import (
-	"strconv"
-	"strings"
-)
+import "strconv"
 
 // Key codes that the system itself acts on.
 const (
@@ -50,13 +47,3 @@ func init() {
 
 // lastKeyCode is the highest code that some Android knows.
 const lastKeyCode = 330
-
-// keyCode reads a number, a name, or a name with KEYCODE_ before it. A number is a code, even
-// one of a single digit.
-func keyCode(text string) (int, bool) {
-	if n, err := strconv.Atoi(text); err == nil {
-		return n, n > 0 && n <= lastKeyCode
-	}
-	n, ok := keyNames[strings.TrimPrefix(strings.ToUpper(text), "KEYCODE_")]
-	return n, ok && n > 0
-}

@@ -63,6 +63,8 @@ func (d *Device) setSetting(namespace, key, value string) bool {
 		}
 	case "window_animation_scale", "transition_animation_scale", "animator_duration_scale":
 		d.screen.SetAnimationScale(d.animationScale())
+	case "default_input_method":
+		d.showTyping()
 	}
 	return true
 }

@@ -73,6 +73,12 @@ func (e *Engine) drawKeyboard(c *paint.Canvas, k *keyboard) {
 	c.Fill(k.rect, color.NRGBA{0xe4, 0xe6, 0xeb, 255})
 	ink := color.NRGBA{0x20, 0x21, 0x24, 255}
 	primary := e.color(k.edit.app, "primary")
+	if k.composition != "" {
+		strip := k.rect
+		strip.Min.X += e.px(16)
+		strip.Max.Y = k.keys[0].rect.Min.Y
+		e.drawString(c, k.composition, strip, "start", 18, false, ink)
+	}
 	for _, key := range k.keys {
 		face, text := color.NRGBA{255, 255, 255, 255}, ink
 		switch key.action {

@@ -149,7 +149,7 @@ func (e *Engine) SetScreenOn(on bool) {
 
 func (e *Engine) setOn(on bool) {
 	if on != e.on {
-		e.on = on
+		e.on, e.finger = on, nil
 		e.version++
 	}
 }

@@ -66,6 +66,10 @@ type Engine struct {
 	animationScale float64
 	clipboard      string
 	page           page // of the keyboard
+	typing         Typing
+	arrivals       []arrival // in the order in which they fall due
+	composition    string    // letters that the input method holds
+	finger         *finger   // nil: none is on the display
 	journal        []string
 
 	processes map[string]*process
@@ -142,21 +146,39 @@ func (e *Engine) catchUp() {
 		e.version++ // the clock in the status bar
 	}
 	for range maxCatchUp {
-		next := -1
-		for i, p := range e.pending {
-			if !p.due.After(now) && (next < 0 || p.due.Before(e.pending[next].due)) {
-				next = i
-			}
-		}
-		if next < 0 {
+		act, due := e.next()
+		if act == nil || due.After(now) {
 			break
 		}
-		p := e.pending[next]
-		e.pending = slices.Delete(e.pending, next, next+1)
-		e.now = p.due
-		e.resume(p)
+		e.now = due
+		act()
 	}
 	e.now = now
+}
+
+// next is what the engine does next by itself, and when; nil is nothing.
+func (e *Engine) next() (act func(), due time.Time) {
+	for i, p := range e.pending {
+		if act == nil || p.due.Before(due) {
+			due = p.due
+			act = func() {
+				e.pending = slices.Delete(e.pending, i, i+1)
+				e.resume(p)
+			}
+		}
+	}
+	if len(e.arrivals) > 0 && (act == nil || e.arrivals[0].due.Before(due)) {
+		due = e.arrivals[0].due
+		act = func() {
+			what := e.arrivals[0].what
+			e.arrivals = e.arrivals[1:]
+			what()
+		}
+	}
+	if at, ok := e.fingerDue(); ok && (act == nil || at.Before(due)) {
+		due, act = at, e.fingerActs
+	}
+	return act, due
 }
 
 // maxCatchUp bounds how many delays end in one go, should the clock jump while an app repeats itself.
@@ -171,6 +193,7 @@ func (e *Engine) lock() {
 func (e *Engine) moving() bool { return e.now.Before(e.movingTo) }
 
 func (e *Engine) move(sign int) {
+	e.compose("")
 	e.version++
 	e.movingTo = e.now.Add(time.Duration(float64(transition) * e.animationScale))
 	e.moveSign = sign

@@ -17,6 +17,7 @@ const (
 func (e *Engine) Tap(x, y int) {
 	e.lock()
 	defer e.mu.Unlock()
+	e.finger = nil
 	e.touch(image.Pt(x, y), false)
 }
 
@@ -24,6 +25,7 @@ func (e *Engine) Tap(x, y int) {
 func (e *Engine) LongPress(x, y int) {
 	e.lock()
 	defer e.mu.Unlock()
+	e.finger = nil
 	e.touch(image.Pt(x, y), true)
 }
 
@@ -33,38 +35,57 @@ func (e *Engine) LongPress(x, y int) {
 func (e *Engine) Swipe(x1, y1, x2, y2 int, d time.Duration) {
 	e.lock()
 	defer e.mu.Unlock()
-	from, delta := image.Pt(x1, y1), image.Pt(x2-x1, y2-y1)
+	e.finger = nil
+	e.swipe(image.Pt(x1, y1), image.Pt(x2, y2), d)
+}
+
+func (e *Engine) swipe(from, to image.Point, d time.Duration) {
+	delta := to.Sub(from)
 	if slop := e.px(touchSlopDP); max(abs(delta.X), abs(delta.Y)) < slop {
 		e.touch(from, d >= longPress)
 		return
 	}
+	if w, v := e.scrolling(from, delta); v != nil {
+		e.scroll(w, v, delta)
+	}
+}
+
+// scrolling finds the innermost view at a point that can follow a finger's movement.
+func (e *Engine) scrolling(from, delta image.Point) (*window, *view) {
 	s := e.current()
 	if !e.on || s.keyboard != nil && from.In(s.keyboard.rect) {
-		return
-	}
-	horizontal := abs(delta.X) > abs(delta.Y)
-	move := -delta.Y
-	if horizontal {
-		move = -delta.X
-		if e.rtl() {
-			move = -move
-		}
+		return nil, nil
 	}
 	l := s.active()
+	horizontal := abs(delta.X) > abs(delta.Y)
 	var target *view
 	l.root.walk(func(v *view) {
-		if v.scrollable() && v.look.Horizontal == horizontal && from.In(v.visible()) && scrollRoom(v, move) > 0 {
+		if v.scrollable() && v.look.Horizontal == horizontal && from.In(v.visible()) && scrollRoom(v, e.travel(v, delta)) > 0 {
 			target = v // children come after their parents
 		}
 	})
-	if target == nil {
-		return
+	return l.window, target
+}
+
+// travel is how far a view's content goes with a finger, in pixels towards its end.
+func (e *Engine) travel(v *view, delta image.Point) int {
+	switch {
+	case !v.look.Horizontal:
+		return -delta.Y
+	case e.rtl():
+		return delta.X
 	}
-	move = min(abs(move), scrollRoom(target, move)) * sign(move)
-	if target.widget.Bottom {
+	return -delta.X
+}
+
+// scroll lets a view follow a finger as far as its content goes.
+func (e *Engine) scroll(w *window, v *view, delta image.Point) {
+	move := e.travel(v, delta)
+	move = min(abs(move), scrollRoom(v, move)) * sign(move)
+	if v.widget.Bottom {
 		move = -move
 	}
-	l.window.scroll[target.key] += move
+	w.scroll[v.key] += move
 	e.version++
 }
 
@@ -144,7 +165,18 @@ func (e *Engine) click(w *window, v *view) {
 			e.run(w, v.scope, v.widget.Change, new(budget))
 		}
 	}
-	e.run(w, v.scope, v.widget.Tap, new(budget))
+	if len(v.widget.Double) == 0 {
+		e.run(w, v.scope, v.widget.Tap, new(budget))
+		return
+	}
+	// Whether it was a single tap is known when no second one has followed.
+	first := slices.IndexFunc(e.pending, func(p *pending) bool { return p.window == w && p.tapped == v.key })
+	if first < 0 {
+		e.pending = append(e.pending, &pending{due: e.now.Add(doubleTap), process: w.process, window: w, scope: v.scope, steps: v.widget.Tap, tapped: v.key})
+		return
+	}
+	e.pending = slices.Delete(e.pending, first, first+1)
+	e.run(w, v.scope, v.widget.Double, new(budget))
 }
 
 // focus gives an edit the input focus, with the caret at its end and the keyboard shown.
@@ -154,8 +186,9 @@ func (e *Engine) focus(w *window, v *view) {
 	}
 	if w.focus != v.key {
 		w.cursor = len([]rune(v.text))
+		e.compose("")
 	}
-	w.focus, w.typing = v.key, true
+	w.focus, w.typing, w.marked = v.key, true, 0
 	e.version++
 }
 
@@ -189,14 +222,14 @@ func (e *Engine) focused() (*window, *view) {
 // edit replaces the focused edit's text and puts the caret at a character.
 func (e *Engine) edit(w *window, v *view, text []rune, cursor int) {
 	v.widget.Value.Assign(v.scope, string(text))
-	w.cursor = cursor
+	w.cursor, w.marked = cursor, 0
 	e.run(w, v.scope, v.widget.Change, new(budget))
 }
 
 // maxEdit bounds the text of an edit, in characters.
 const maxEdit = 5000
 
-// insert types text at the caret; without a focused edit it is lost.
+// insert types text at the caret, in place of what is selected; without a focused edit it is lost.
 func (e *Engine) insert(text string) {
 	w, v := e.focused()
 	if v == nil {
@@ -206,13 +239,25 @@ func (e *Engine) insert(text string) {
 	if len(old)+len(added) > maxEdit {
 		return
 	}
-	e.edit(w, v, slices.Concat(old[:v.cursor], added, old[v.cursor:]), v.cursor+len(added))
+	from, to := w.selection()
+	e.edit(w, v, slices.Concat(old[:from], added, old[to:]), from+len(added))
 }
 
-// deleteChar deletes the character before (-1) or after (1) the caret.
+// selection is what is selected in the focused edit, in characters; nothing is the place of the caret.
+func (w *window) selection() (from, to int) { return w.cursor - w.marked, w.cursor }
+
+// deleteChar deletes what is selected, or the character before (-1) or after (1) the caret.
 func (e *Engine) deleteChar(direction int) {
+	if last := []rune(e.composition); len(last) > 0 {
+		e.compose(string(last[:len(last)-1]))
+		return
+	}
 	w, v := e.focused()
 	if v == nil {
+		return
+	}
+	if w.marked > 0 {
+		e.insert("")
 		return
 	}
 	text, at := []rune(v.text), v.cursor
@@ -234,8 +279,7 @@ func (e *Engine) enter() {
 	case v.ime == "next":
 		e.focusNext()
 	default:
-		w.typing = false
-		e.version++
+		e.hideKeyboard(w)
 	}
 }
 

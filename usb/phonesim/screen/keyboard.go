@@ -10,6 +10,8 @@ type keyboard struct {
 	rect image.Rectangle
 	keys []softKey
 	edit *view // that it types into
+
+	composition string // shown above the keys
 }
 
 // softKey is one key: it types text, or does what its action says.
@@ -68,7 +70,10 @@ func (e *Engine) keyboardFor(s *scene) *keyboard {
 	nav, margin := e.px(navigationBarDP), e.px(keyboardMarginDP)
 	row = min(row, (int(float64(s.size.Y)*keyboardShare)-nav-2*margin)/4)
 	top := s.size.Y - nav - 2*margin - 4*row
-	k := &keyboard{rect: image.Rect(0, top, s.size.X, s.size.Y), edit: edit}
+	k := &keyboard{rect: image.Rect(0, top, s.size.X, s.size.Y), edit: edit, composition: e.composition}
+	if k.composition != "" {
+		k.rect.Min.Y -= row // the strip that shows it
+	}
 	name := "latin"
 	switch {
 	case e.page == figures:
@@ -151,14 +156,14 @@ func (e *Engine) press(k *keyboard, at image.Point) {
 		e.version++
 		switch key.action {
 		case typeText:
-			e.insert(key.text)
+			e.arrive(0, func() { e.character([]rune(key.text)[0]) })
 			if e.page == capitals {
 				e.page = letters
 			}
 		case deleteBack:
-			e.deleteChar(-1)
+			e.arrive(0, func() { e.deleteChar(-1) })
 		case enter:
-			e.enter()
+			e.arrive(0, func() { e.character('\n') })
 		case shift:
 			e.page = map[page]page{letters: capitals, capitals: letters}[e.page]
 		case symbols:

@@ -49,15 +49,68 @@ func (e *Engine) Key(code int) {
 	}
 }
 
+// Shortcut presses a key while CTRL is held: A selects all of the focused edit, C, X and V copy, cut and paste.
+func (e *Engine) Shortcut(code int) {
+	e.lock()
+	defer e.mu.Unlock()
+	if !e.on {
+		return
+	}
+	e.arrive(0, func() {
+		w, v := e.focused()
+		if v == nil {
+			return
+		}
+		switch code {
+		case keyA:
+			w.cursor, w.marked = len([]rune(v.text)), len([]rune(v.text))
+			e.version++
+		case keyA + 2, keyA + 23:
+			from, to := w.selection()
+			if from == to || v.widget.Password {
+				return // nothing is selected, or it must not be copied
+			}
+			e.clipboard = string([]rune(v.text)[from:to])
+			if code == keyA+23 {
+				e.insert("")
+			}
+		case keyA + 21:
+			e.insert(e.clipboard)
+		}
+	})
+}
+
+// key does what a key is for. What types waits for what was typed before it.
 func (e *Engine) key(code int) {
 	switch {
 	case code >= key0 && code <= key0+9:
-		e.insert(string(rune('0' + code - key0)))
+		e.arrive(0, func() { e.character(rune('0' + code - key0)) })
 		return
 	case code >= keyA && code <= keyA+25:
-		e.insert(string(rune('a' + code - keyA)))
+		e.arrive(0, func() { e.character(rune('a' + code - keyA)) })
 		return
 	}
+	switch code {
+	case KeyEnter, KeyNumEnter:
+		e.arrive(0, func() { e.character('\n') })
+	case KeySpace:
+		e.arrive(0, func() { e.character(' ') })
+	case KeyTab:
+		e.arrive(0, e.focusNext)
+	case KeyDel:
+		e.arrive(0, func() { e.deleteChar(-1) })
+	case KeyForwardDel:
+		e.arrive(0, func() { e.deleteChar(1) })
+	case KeyLeft, KeyRight, KeyMoveHome, KeyMoveEnd:
+		e.arrive(0, func() { e.moveCaret(code) })
+	case KeyPaste:
+		e.arrive(0, func() { e.insert(e.clipboard) })
+	default:
+		e.systemKey(code)
+	}
+}
+
+func (e *Engine) systemKey(code int) {
 	w := e.active()
 	switch code {
 	case KeyHome:
@@ -77,24 +130,11 @@ func (e *Engine) key(code int) {
 		}
 	case KeyAppSwitch:
 		e.recents()
-	case KeyEnter, KeyNumEnter:
-		e.enter()
-	case KeyTab:
-		e.focusNext()
-	case KeySpace:
-		e.insert(" ")
-	case KeyDel:
-		e.deleteChar(-1)
-	case KeyForwardDel:
-		e.deleteChar(1)
-	case KeyLeft, KeyRight, KeyMoveHome, KeyMoveEnd:
-		e.moveCaret(code)
-	case KeyPaste:
-		e.insert(e.clipboard)
 	}
 }
 
 func (e *Engine) hideKeyboard(w *window) {
+	e.compose("")
 	w.typing = false
 	e.version++
 }
@@ -139,31 +179,6 @@ func (e *Engine) moveCaret(code int) {
 		w.cursor = last
 	}
 	w.cursor = min(max(w.cursor, 0), last)
+	w.marked = 0
 	e.version++
-}
-
-// Type types text into the focused edit; a line feed presses ENTER. Without a focused edit the text is
-// lost, as on a phone. A character that cannot be shown loses the whole text: the error is ErrNoCJKFont
-// or ErrNoGlyph.
-func (e *Engine) Type(text string) error {
-	e.lock()
-	defer e.mu.Unlock()
-	if err := e.text.Check(text); err != nil {
-		return err
-	}
-	if !e.on {
-		return nil
-	}
-	start := 0
-	for i, r := range text {
-		if r == '\n' {
-			e.insert(text[start:i])
-			e.enter()
-			start = i + 1
-		}
-	}
-	if start < len(text) {
-		e.insert(text[start:])
-	}
-	return nil
 }

@@ -33,6 +33,7 @@ type window struct {
 	scroll  map[string]int // by view key, in pixels from the top, or from the end of a list that keeps to its bottom
 	focus   string         // key of the view that has the input focus
 	cursor  int            // in the focused edit, in characters
+	marked  int            // how many characters before the cursor are selected
 	typing  bool           // the keyboard is wanted
 }
 

@@ -57,7 +57,7 @@ type view struct {
 // clickable reports that a tap does something here.
 func (v *view) clickable() bool {
 	w := v.widget
-	return len(w.Tap) > 0 || w.Kind == "edit" || w.Kind == "button" || w.Kind == "tab" || !w.Value.Empty()
+	return len(w.Tap) > 0 || len(w.Double) > 0 || w.Kind == "edit" || w.Kind == "button" || w.Kind == "tab" || !w.Value.Empty()
 }
 
 func (v *view) longClickable() bool { return len(v.widget.Long) > 0 || v.widget.Kind == "edit" }

@@ -16,6 +16,7 @@ type pending struct {
 	scope   *app.Scope
 	steps   []*app.Step
 	quiet   bool
+	tapped  string // key of the view whose single tap this is
 }
 
 // budget bounds the steps that one event may run, so that an app cannot chase its own tail.
@@ -41,7 +42,7 @@ func (e *Engine) run(w *window, scope *app.Scope, steps []*app.Step, b *budget) 
 		}
 		switch {
 		case s.Delay.Duration > 0:
-			e.pending = append(e.pending, &pending{e.now.Add(s.Delay.Duration), w.process, w, scope, steps, s.Quiet})
+			e.pending = append(e.pending, &pending{due: e.now.Add(s.Delay.Duration), process: w.process, window: w, scope: scope, steps: steps, quiet: s.Quiet})
 			return
 		case !s.If.Empty():
 			branch := s.Else
@@ -116,7 +117,7 @@ func (e *Engine) windowStep(w *window, scope *app.Scope, s *app.Step, b *budget)
 	case s.Focus != "":
 		e.focusID(w, s.Focus)
 	case s.Hide:
-		w.typing = false
+		e.hideKeyboard(w)
 	case s.ScrollEnd != "":
 		e.scrollEnd(w, s.ScrollEnd)
 	}

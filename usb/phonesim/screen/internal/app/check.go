@@ -273,7 +273,7 @@ func (c *checker) attributes(w *Widget) error {
 	if err := c.fits(w); err != nil {
 		return err
 	}
-	for name, steps := range sorted(map[string][]*Step{"tap": w.Tap, "long_press": w.Long, "submit": w.Submit, "change": w.Change}) {
+	for name, steps := range sorted(map[string][]*Step{"tap": w.Tap, "long_press": w.Long, "double_tap": w.Double, "submit": w.Submit, "change": w.Change}) {
 		if err := c.steps(steps); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}

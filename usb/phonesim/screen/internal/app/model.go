@@ -90,6 +90,7 @@ type Widget struct {
 	With     map[string]Expr `yaml:"with"`
 	Tap      []*Step         `yaml:"tap"`
 	Long     []*Step         `yaml:"long_press"`
+	Double   []*Step         `yaml:"double_tap"`
 	Submit   []*Step         `yaml:"submit"`
 	Change   []*Step         `yaml:"change"`
 	Style    string          `yaml:"style"`
