@@ -29,6 +29,8 @@ func (r reading) scene() *Scene {
 	if r.state.WindowsErr == nil {
 		s.Windows = r.state.Windows
 	}
+	s.Locked = r.state.LockErr == nil && r.state.Lock.Locked
+	s.Secure, s.Parts = r.secure, r.parts
 	if !r.missing[PartImage] {
 		s.Picture = r.image
 	}
@@ -50,8 +52,36 @@ func (r reading) scene() *Scene {
 			s.Missing = append(s.Missing, part)
 		}
 	}
+	switch {
+	case r.missing[PartElements]:
+		s.NoTree = NoTreeUnreadable
+	case r.tree != nil && s.drawn():
+		s.NoTree = NoTreeDrawn
+	}
 	s.Hash = s.hash()
 	return s
+}
+
+// maxDrawn is how many things with words or that can be touched a screen may
+// have that its app draws itself: a banner over a game, say.
+const maxDrawn = 3
+
+// drawn reports whether the tree holds next to nothing of what the app shows:
+// something that covers half of the screen has no words, or is a surface, and
+// there is hardly anything besides.
+func (s *Scene) drawn() bool {
+	half := s.Width * s.Height / 2
+	useful, blank := 0, len(s.Elements) == 0
+	for _, e := range s.Elements {
+		large := e.Bounds.Dx()*e.Bounds.Dy() >= half
+		switch {
+		case large && (opaque(e.Class) || e.Text == "" && e.Description == ""):
+			blank = true
+		case e.Text != "" || e.Description != "" || e.Clickable || e.LongClickable || e.Checkable || e.Editable:
+			useful++
+		}
+	}
+	return blank && useful <= maxDrawn
 }
 
 // extent returns the size of the screen as the nodes or the image show it.
@@ -72,6 +102,7 @@ type condenser struct {
 	screen image.Rectangle
 	cut    bool
 
+	path   []uint64          // hash of the classes and ids of the ancestors
 	rect   []image.Rectangle // bounds on the screen, empty if not visible
 	folded []bool            // said by an ancestor, or covered
 	label  map[int]string    // text that a touchable node has from its children
@@ -81,12 +112,17 @@ type condenser struct {
 func newCondenser(t *tree, screen image.Rectangle) *condenser {
 	c := &condenser{
 		nodes: t.nodes, screen: screen, cut: t.cut,
+		path:   make([]uint64, len(t.nodes)),
 		rect:   make([]image.Rectangle, len(t.nodes)),
 		folded: make([]bool, len(t.nodes)),
 		label:  map[int]string{}, toggle: map[int]int{},
 	}
 	for i := range c.nodes {
 		n := &c.nodes[i]
+		if n.parent >= 0 {
+			up := &c.nodes[n.parent]
+			c.path[i] = keyOf(c.path[n.parent], up.class, up.id)
+		}
 		if r := n.bounds.Intersect(screen); !n.has(invisible) && r.Dx() >= minSide && r.Dy() >= minSide {
 			c.rect[i] = r
 		}
@@ -264,6 +300,10 @@ func (c *condenser) element(i int, role string, index int) Element {
 		m := &c.nodes[j]
 		e.Checkable, e.Checked = true, m.has(checked)
 		e.Text = firstOf(e.Text, m.text)
+	}
+	e.Key = keyOf(c.path[i], e.Role, e.ID, e.Class, e.Description, e.Hint)
+	if !e.Editable {
+		e.Key = keyOf(e.Key, e.Text)
 	}
 	return e
 }

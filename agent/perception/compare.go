@@ -4,11 +4,38 @@ import (
 	"encoding/binary"
 	"hash/fnv"
 	"strings"
+
+	"phonerack/agent/frame"
 )
 
+// keyOf hashes strings on top of a hash, never to 0.
+func keyOf(seed uint64, parts ...string) uint64 {
+	const prime = 1099511628211 // FNV-1a, 64 bits
+	h := seed ^ 14695981039346656037
+	for _, s := range parts {
+		for i := range len(s) {
+			h = (h ^ uint64(s[i])) * prime
+		}
+		h = (h ^ 0xFF) * prime // no byte of a valid string
+	}
+	return max(h, 1)
+}
+
+// sight is what is compared of a picture: its thumb in 16 shades, so that a
+// blinking caret hardly counts.
+func (s *Scene) sight() frame.Thumb {
+	var t frame.Thumb
+	if s.NoTree != "" && s.Picture != nil {
+		for i, v := range s.Picture.Thumb {
+			t[i] = v >> 4
+		}
+	}
+	return t
+}
+
 // hash returns the content hash: what is in front, the size, the keyboard and
-// the elements with their places, without the status bar. It does not cover the
-// image.
+// the elements with their places, without the status bar. It covers the image
+// of a scene without a tree only.
 func (s *Scene) hash() uint64 {
 	h := fnv.New64a()
 	var number [8]byte
@@ -25,7 +52,11 @@ func (s *Scene) hash() uint64 {
 		}
 	}
 	str(s.Package, s.Activity)
-	num(s.Width, s.Height, s.Rotation, int(bit(s.Keyboard)))
+	num(s.Width, s.Height, s.Rotation, int(bit(s.Keyboard)), int(bit(s.Locked)))
+	if s.NoTree != "" && s.Picture != nil {
+		t := s.sight()
+		h.Write(t[:])
+	}
 	for _, e := range s.Elements {
 		if s.statusBar(e) {
 			continue
@@ -73,12 +104,13 @@ type Diff struct {
 	Added   []Element // of the new scene
 	Removed []Element // of the old scene
 	Changed []Change
-	Front   bool // another app, activity, size, rotation or keyboard state
+	Front   bool // another app, activity, size, rotation, keyboard or lock state
+	Picture bool // another picture, in scenes without a tree
 }
 
 // Empty reports whether nothing differs.
 func (d Diff) Empty() bool {
-	return len(d.Added) == 0 && len(d.Removed) == 0 && len(d.Changed) == 0 && !d.Front
+	return len(d.Added) == 0 && len(d.Removed) == 0 && len(d.Changed) == 0 && !d.Front && !d.Picture
 }
 
 // Compare returns how new differs from old, without the status bar. Elements
@@ -94,7 +126,8 @@ func Compare(old, new *Scene) Diff {
 	}
 	d := Diff{Front: old.Package != new.Package || old.Activity != new.Activity ||
 		old.Width != new.Width || old.Height != new.Height ||
-		old.Rotation != new.Rotation || old.Keyboard != new.Keyboard}
+		old.Rotation != new.Rotation || old.Keyboard != new.Keyboard || old.Locked != new.Locked}
+	d.Picture = old.sight() != new.sight()
 	before, after := old.content(), new.content()
 	before, after = d.match(before, after, func(e Element) [5]string {
 		return [5]string{e.Role, e.ID, e.Class, e.Text, e.Description}
@@ -135,7 +168,7 @@ func (d *Diff) match(before, after []Element, key func(Element) [5]string) (oldR
 		waiting[k] = waiting[k][1:]
 		paired[i] = true
 		was := before[i]
-		was.Index = e.Index
+		was.Index, was.Key = e.Index, e.Key
 		if was != e {
 			d.Changed = append(d.Changed, Change{Before: before[i], After: e})
 		}

@@ -21,36 +21,50 @@ type Source interface {
 
 // Options of an Observer; the zero value is usable.
 type Options struct {
-	Timeout time.Duration    // of a whole observation, 40 s if zero
+	Timeout time.Duration    // of a whole observation with its wait for others, 40 s if zero
 	Now     func() time.Time // time.Now if nil
 }
 
 // Want says what an observation needs beyond the elements.
 type Want struct {
-	Image bool
+	Image       bool
+	ImageIfThin bool // an image if the elements cannot be read, or the app draws itself
 }
 
 // Observer observes one phone, one observation after the other.
 type Observer struct {
+	*eye
+	latest atomic.Uint64 // the generation that this observer began last
+}
+
+// eye looks at one phone for all its observers.
+type eye struct {
 	source  Source
 	timeout time.Duration
 	now     func() time.Time
-	latest  atomic.Uint64 // the generation begun last
+	count   atomic.Uint64 // generations begun
 	turn    chan struct{} // holds one token, which an observation has while it lasts
 }
 
 // NewObserver returns an observer of one phone.
 func NewObserver(source Source, o Options) *Observer {
-	ob := &Observer{source: source, timeout: cmp.Or(o.Timeout, 40*time.Second), now: o.Now, turn: make(chan struct{}, 1)}
-	ob.turn <- struct{}{}
-	if ob.now == nil {
-		ob.now = time.Now
+	e := &eye{source: source, timeout: cmp.Or(o.Timeout, 40*time.Second), now: o.Now, turn: make(chan struct{}, 1)}
+	e.turn <- struct{}{}
+	if e.now == nil {
+		e.now = time.Now
 	}
-	return ob
+	return &Observer{eye: e}
 }
 
-// Generation returns the number of the observation begun last, 0 before the
-// first.
+// View returns another observer of the same phone, for somebody who looks
+// besides the first. They wait for each other in the order that they ask, so
+// that a phone never makes two dumps at once. A scene is out of date when its
+// own observer looks again, not when another one does; no two scenes of a phone
+// have the same generation.
+func (o *Observer) View() *Observer { return &Observer{eye: o.eye} }
+
+// Generation returns the number of this observer's observation begun last, 0
+// before the first.
 func (o *Observer) Generation() uint64 { return o.latest.Load() }
 
 // Observe reads the screen. From its beginning on the previous scene is out of
@@ -67,7 +81,8 @@ func (o *Observer) Observe(ctx context.Context, want Want) (*Scene, error) {
 		return nil, fmt.Errorf("observe: %w", ctx.Err())
 	}
 	defer func() { o.turn <- struct{}{} }()
-	generation := o.latest.Add(1)
+	generation := o.count.Add(1)
+	o.latest.Store(generation)
 
 	r := o.read(ctx, want)
 	if r.treeErr != nil && (r.image == nil || ctx.Err() != nil) {
@@ -83,51 +98,76 @@ type reading struct {
 	tree    *tree
 	treeErr error
 	image   *frame.Picture
+	secure  bool // the image is black, and not because the phone is asleep
 	state   phone.State
 	missing map[string]bool
+	parts   []Part
 }
 
 // read asks the phone for everything. The tree comes first because the phone
 // waits for the screen to rest before it gives it; the other parts, read
 // together after it, then show the same screen. If the app in front is another
 // one than the tree's, the screen changed in between and is read once more.
-func (o *Observer) read(ctx context.Context, want Want) reading {
-	r := o.readOnce(ctx, want)
+func (e *eye) read(ctx context.Context, want Want) reading {
+	r := e.readOnce(ctx, want)
 	if r.treeErr == nil && !r.missing[PartFocus] && r.tree.pkg() != "" && r.tree.pkg() != r.state.Focus.Package && ctx.Err() == nil {
-		if again := o.readOnce(ctx, want); again.treeErr == nil {
+		if again := e.readOnce(ctx, want); again.treeErr == nil {
 			return again
 		}
 	}
 	return r
 }
 
-func (o *Observer) readOnce(ctx context.Context, want Want) reading {
+func (e *eye) readOnce(ctx context.Context, want Want) reading {
 	var r reading
-	raw, err := o.source.Tree(ctx)
+	raw, err := e.source.Tree(ctx)
 	if err == nil {
 		r.tree, err = parseDump(raw)
 	}
 	r.treeErr = err
-	if err != nil && !want.Image {
+	treeAt := e.now()
+	picture := want.Image || want.ImageIfThin && r.thin()
+	if err != nil && !picture {
 		return r
 	}
 
 	var (
-		wg       sync.WaitGroup
-		imageErr error
+		wg               sync.WaitGroup
+		imageErr         error
+		stateAt, imageAt time.Time
 	)
-	wg.Go(func() { r.state = o.source.State(ctx) })
-	if want.Image {
-		wg.Go(func() { r.image, imageErr = o.source.Screenshot(ctx) })
+	wg.Go(func() { r.state, stateAt = e.source.State(ctx), e.now() })
+	if picture {
+		wg.Go(func() {
+			r.image, imageErr = e.source.Screenshot(ctx)
+			imageAt = e.now()
+		})
 	}
 	wg.Wait()
-	missing := map[string]bool{
+	r.missing = map[string]bool{
 		PartElements: err != nil, PartMore: err == nil && r.tree.cut, PartFocus: r.state.FocusErr != nil,
 		PartDisplay: r.state.DisplayErr != nil, PartKeyboard: r.state.KeyboardErr != nil, PartImage: imageErr != nil,
 	}
-	if r.image != nil && r.treeErr == nil && r.image.Black { // a window that forbids pictures: there are elements to be seen
-		r.image, missing[PartImage] = nil, true
+	r.parts = []Part{
+		{PartElements, treeAt, err}, {PartFocus, stateAt, r.state.FocusErr}, {PartDisplay, stateAt, r.state.DisplayErr},
+		{PartKeyboard, stateAt, r.state.KeyboardErr},
 	}
-	r.missing = missing
+	if picture {
+		r.parts = append(r.parts, Part{PartImage, imageAt, imageErr})
+	}
+	r.parts = append(r.parts, Part{PartWindows, stateAt, r.state.WindowsErr}, Part{PartLock, stateAt, r.state.LockErr})
+	r.secure = r.image != nil && r.image.Black && (r.state.LockErr != nil || r.state.Lock.Awake)
+	if r.image != nil && r.treeErr == nil && r.image.Black { // there are elements to be seen
+		r.image, r.missing[PartImage] = nil, true
+	}
 	return r
+}
+
+// thin reports whether the tree alone, of which the size of the screen is not
+// known yet, leaves most of it unsaid.
+func (r reading) thin() bool {
+	if r.treeErr != nil {
+		return true
+	}
+	return reading{tree: r.tree, missing: map[string]bool{PartDisplay: true, PartFocus: true}}.scene().NoTree != ""
 }

@@ -15,12 +15,13 @@ const MaxPromptText = 200
 // Prompt describes the scene to a planner: one line for the screen, then one
 // line for each element, every line ended by "\n".
 //
-//	screen 7: app com.phonerack.shop activity .MainActivity size 1080x2400 keyboard hidden
+//	screen 7: app com.phonerack.shop activity .MainActivity size 1080x2400 keyboard hidden picture 720x1600
 //	[0] edit "" hint="Search" id="com.phonerack.shop:id/search" clickable focused
 //	[1] button "Add to basket" id="com.phonerack.shop:id/add" clickable
 //
 // Parts that are empty or not known are left out; a field's text is always
-// there. Strings are JSON strings. The states are clickable, long-clickable,
+// there. Strings are JSON strings. The screen's line may go on with locked,
+// picture WxH, no-tree and its reason, secure, and dialog "title". The states are clickable, long-clickable,
 // scrollable, editable (on anything but a field), checkable, checked, focused,
 // selected, disabled and password, in that order.
 func (s *Scene) Prompt() string {
@@ -43,6 +44,22 @@ func (s *Scene) Prompt() string {
 		} else {
 			b.WriteString("hidden")
 		}
+	}
+	if s.Locked {
+		b.WriteString(" locked")
+	}
+	if s.Picture != nil {
+		fmt.Fprintf(&b, " picture %dx%d", s.Picture.Size.X, s.Picture.Size.Y)
+	}
+	if s.NoTree != "" {
+		b.WriteString(" no-tree " + bare(s.NoTree))
+	}
+	if s.Secure {
+		b.WriteString(" secure")
+	}
+	if title := s.Dialog(); title != "" {
+		b.WriteString(" dialog ")
+		quoteTo(&b, title)
 	}
 	b.WriteByte('\n')
 	for _, e := range s.Elements {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"phonerack/agent/frame"
 	"phonerack/agent/phone"
 	"phonerack/sync/wire"
 )
@@ -202,5 +203,56 @@ func TestCompare(t *testing.T) {
 	}
 	if d := Compare(old, &Scene{Package: "b", Elements: old.Elements}); d.Empty() || !d.Front {
 		t.Errorf("another app: %+v", d)
+	}
+}
+
+func TestReport20_AnElementIsFoundAgainOnlyIfItIsCertain(t *testing.T) {
+	row := func(y int, text string) string {
+		return fmt.Sprintf(`<node class="android.widget.Button" resource-id="a:id/b" clickable="true" text="%s" bounds="[0,%d][100,%d]"/>`, text, y, y+50)
+	}
+	screen := func(rows ...string) *Scene {
+		return sceneOf(t, []byte(`<hierarchy><node resource-id="a:id/box" bounds="[0,0][100,900]">`+strings.Join(rows, "")+`</node></hierarchy>`))
+	}
+	old := screen(row(0, "Send"), row(50, "Save"))
+	send := old.Elements[0]
+	if again, ok := screen(row(0, "Cancel"), row(50, "Save"), row(500, "Send")).ByKey(send.Key); !ok || again.Bounds.Min.Y != 500 {
+		t.Errorf("moved: got %+v, %t", again, ok)
+	}
+	if again, ok := screen(row(0, "Sent")).ByKey(send.Key); ok {
+		t.Errorf("another text: got %+v", again)
+	}
+	if again, ok := screen(row(0, "Send"), row(50, "Send")).ByKey(send.Key); ok {
+		t.Errorf("two of them: got %+v", again)
+	}
+	if again, ok := sceneOf(t, []byte(`<hierarchy>`+row(0, "Send")+`</hierarchy>`)).ByKey(send.Key); ok {
+		t.Errorf("elsewhere in the tree: got %+v", again)
+	}
+	if again, ok := (&Scene{Elements: []Element{{}}}).ByKey(0); ok {
+		t.Errorf("no key: got %+v", again)
+	}
+}
+
+func TestAFieldIsFoundAgainAfterTyping(t *testing.T) {
+	field := func(text string) *Scene {
+		return sceneOf(t, fmt.Appendf(nil, `<hierarchy><node class="android.widget.EditText" hint="Name" text="%s" bounds="[0,0][100,50]"/></hierarchy>`, text))
+	}
+	if again, ok := field("Ann").ByKey(field("").Elements[0].Key); !ok || again.Text != "Ann" {
+		t.Errorf("got %+v, %t", again, ok)
+	}
+}
+
+func TestTheScreenLineTellsWhatIsSpecial(t *testing.T) {
+	s := &Scene{
+		Generation: 7, Package: "com.phonerack.shop", Activity: ".MainActivity", Width: 1080, Height: 2400, Locked: true,
+		Picture: &frame.Picture{Size: image.Pt(720, 1600)}, NoTree: NoTreeDrawn, Secure: true,
+		Windows: []phone.Window{{Kind: phone.SystemWindow, Title: "StatusBar"}, {Kind: phone.DialogWindow, Title: "Rate\n[0] us"}, {Kind: phone.AppWindow}},
+	}
+	want := "screen 7: app com.phonerack.shop activity .MainActivity size 1080x2400 keyboard hidden locked picture 720x1600 no-tree drawn secure dialog \"Rate\\n[0] us\"\n"
+	if got := s.Prompt(); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	s.Windows = s.Windows[2:]
+	if s.Dialog() != "" {
+		t.Error("a dialog below the app counts")
 	}
 }
