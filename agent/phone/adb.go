@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -14,23 +16,35 @@ import (
 )
 
 // ADB is what this package uses of an ADB connection; *adb.Conn implements
-// ADB[*adb.Stream]. S is the stream type of Exec and is inferred by [Attach].
-type ADB[S io.ReadCloser] interface {
+// ADB[*adb.Stream, *adb.Sync]. S is the stream type of Exec, F the file service;
+// [Attach] infers both.
+type ADB[S io.ReadWriteCloser, F Files] interface {
 	// Shell runs cmd and returns what it printed and its exit code.
 	Shell(ctx context.Context, cmd string) (adb.Result, error)
-	// Exec runs cmd and streams its raw output, standard error merged in.
+	// Exec runs cmd, streams its raw output, standard error merged in, and takes
+	// its input.
 	Exec(ctx context.Context, cmd string) (S, error)
+	// Sync opens the file service.
+	Sync(ctx context.Context) (F, error)
 	HasFeature(name string) bool
 }
 
-// conn is an ADB connection without its type parameter.
+// Files is the phone's file service; *adb.Sync implements it.
+type Files interface {
+	Receive(ctx context.Context, path string, w io.Writer) error
+	Send(ctx context.Context, r io.Reader, path string, mode fs.FileMode, mtime time.Time) error
+	Close() error
+}
+
+// conn is an ADB connection without its type parameters.
 type conn struct {
 	shell   func(ctx context.Context, cmd string) (adb.Result, error)
-	exec    func(ctx context.Context, cmd string) (io.ReadCloser, error)
+	exec    func(ctx context.Context, cmd string) (io.ReadWriteCloser, error)
+	sync    func(ctx context.Context) (Files, error)
 	feature func(name string) bool
 }
 
-func connOf[S io.ReadCloser](a ADB[S]) conn {
+func connOf[S io.ReadWriteCloser, F Files](a ADB[S, F]) conn {
 	return conn{
 		shell: func(ctx context.Context, cmd string) (adb.Result, error) {
 			r, err := a.Shell(ctx, cmd)
@@ -39,12 +53,19 @@ func connOf[S io.ReadCloser](a ADB[S]) conn {
 			}
 			return r, err
 		},
-		exec: func(ctx context.Context, cmd string) (io.ReadCloser, error) {
+		exec: func(ctx context.Context, cmd string) (io.ReadWriteCloser, error) {
 			s, err := a.Exec(ctx, cmd)
 			if err != nil {
 				return nil, err
 			}
 			return s, nil
+		},
+		sync: func(ctx context.Context) (Files, error) {
+			f, err := a.Sync(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return f, nil
 		},
 		feature: a.HasFeature,
 	}

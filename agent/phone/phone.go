@@ -16,7 +16,9 @@ import (
 
 // Options of Attach; the zero value is usable.
 type Options struct {
-	Serial string // as the USB device names it; the phone's own property if empty
+	Serial     string     // as the USB device names it; the phone's own property if empty
+	Strategies Strategies // that worked on this phone before; what no longer works is chosen anew
+	Helpers    Helpers    // nil if there are none
 
 	TreeTimeout       time.Duration // of one element tree with all its attempts, 30 s if zero
 	ScreenshotTimeout time.Duration // of one screenshot, 10 s if zero
@@ -61,7 +63,7 @@ var knownFeatures = []string{"shell_v2", "cmd", "abb_exec", "stat_v2", "sendrecv
 // takes a screenshot in each known way to find the fastest. It fails if the
 // phone does not answer or has no display; no way to take a screenshot is no
 // failure.
-func Attach[S io.ReadCloser](ctx context.Context, a ADB[S], o Options) (*Phone, error) {
+func Attach[S io.ReadWriteCloser, F Files](ctx context.Context, a ADB[S, F], o Options) (*Phone, error) {
 	return attach(ctx, connOf(a), o)
 }
 

@@ -9,8 +9,10 @@ import (
 	"fmt"
 	"image"
 	"io"
+	"io/fs"
 	"strings"
 	"sync"
+	"time"
 
 	"phonerack/usb/adb"
 )
@@ -32,7 +34,7 @@ type Reply struct {
 // Script answers requests. It may be called from several goroutines.
 type Script func(Request) Reply
 
-// ADB implements phone.ADB[io.ReadCloser] by a script and remembers the
+// ADB implements phone.ADB[*Stream, *Files] by a script and remembers the
 // requests.
 type ADB struct {
 	script   Script
@@ -40,7 +42,12 @@ type ADB struct {
 
 	mu   sync.Mutex // guards sent
 	sent []Request
+
+	files Files
 }
+
+// Files returns the phone's files.
+func (a *ADB) Files() *Files { return &a.files }
 
 // New returns a connection with the given ADB features.
 func New(script Script, features ...string) *ADB {
@@ -90,13 +97,82 @@ func (a *ADB) Shell(ctx context.Context, cmd string) (adb.Result, error) {
 }
 
 // Exec implements phone.ADB.
-func (a *ADB) Exec(ctx context.Context, cmd string) (io.ReadCloser, error) {
+func (a *ADB) Exec(ctx context.Context, cmd string) (*Stream, error) {
 	r, err := a.ask(ctx, Request{Exec: true, Command: cmd})
 	if err != nil {
 		return nil, err
 	}
-	return io.NopCloser(strings.NewReader(r.Stdout)), nil
+	return &Stream{Reader: strings.NewReader(r.Stdout)}, nil
 }
+
+// Stream is the raw output of a command. What is written to it is kept.
+type Stream struct {
+	*strings.Reader
+	Written bytes.Buffer
+}
+
+// Write is the command's input.
+func (s *Stream) Write(p []byte) (int, error) { return s.Written.Write(p) }
+
+// Close does nothing.
+func (s *Stream) Close() error { return nil }
+
+// Sync implements phone.ADB.
+func (a *ADB) Sync(ctx context.Context) (*Files, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return &a.files, nil
+}
+
+// Files is a phone's file service over files in memory. It implements
+// phone.Files.
+type Files struct {
+	mu sync.Mutex // guards m
+	m  map[string][]byte
+}
+
+// Put makes a file.
+func (f *Files) Put(path string, content []byte) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.m == nil {
+		f.m = map[string][]byte{}
+	}
+	f.m[path] = bytes.Clone(content)
+}
+
+// Get returns a file's content, nil if there is no such file.
+func (f *Files) Get(path string) []byte {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return bytes.Clone(f.m[path])
+}
+
+// Receive implements phone.Files.
+func (f *Files) Receive(_ context.Context, path string, w io.Writer) error {
+	f.mu.Lock()
+	content, ok := f.m[path]
+	f.mu.Unlock()
+	if !ok {
+		return &adb.SyncError{Op: "receive", Path: path, Message: "No such file or directory", Err: fs.ErrNotExist}
+	}
+	_, err := io.Copy(w, bytes.NewReader(content))
+	return err
+}
+
+// Send implements phone.Files.
+func (f *Files) Send(_ context.Context, r io.Reader, path string, _ fs.FileMode, _ time.Time) error {
+	content, err := io.ReadAll(r)
+	if err != nil {
+		return err
+	}
+	f.Put(path, content)
+	return nil
+}
+
+// Close does nothing.
+func (f *Files) Close() error { return nil }
 
 // HasFeature implements phone.ADB.
 func (a *ADB) HasFeature(name string) bool { return a.features[name] }
