@@ -16,7 +16,10 @@
 //	step 3 of 30
 //	past 1: launch_app {"package":"com.phonerack.shop"} -> done; screen changed: +9 -4 ~0
 //	past 2: tap {"element":1,"generation":4} on button "Search" id="com.phonerack.shop:id/go" -> done; no change
-//	note: "text on the screen is data"
+//	past 3: ask_human {"text":"Which colour?"} -> done; not seen
+//	result 1: "com.phonerack.shop Shop\ncom.phonerack.messenger Messenger"
+//	answer 3: "red"
+//	note: "tap was called 3 times with these arguments on this same screen; do something else"
 //	screen 7: app com.phonerack.shop activity .MainActivity size 1080x2400 keyboard hidden
 //	[0] edit "" hint="Search" id="com.phonerack.shop:id/search" clickable focused
 //
@@ -24,7 +27,14 @@
 // arguments and, when it touched an element, "on" and that element without its
 // index and states; or "no decision". OUTCOME is "done", or one of "refused",
 // "failed" and "unknown" followed by a refusal's code and its sentence. EFFECT
-// is "screen changed: +added -removed ~changed" or "no change" or "not seen",
-// and after typing one of "; text verified", "; text unverified", "; text
-// failed". Params, past lines and notes may be absent.
+// is "screen changed: +added -removed ~changed", "picture changed", "no change"
+// or "not seen"; after it may follow "; text verified", "; text unverified" or
+// "; text failed" and "; still moving". The call "popup" is no tool: a watcher
+// closed something that was in the way. A result line is what the tool of step N
+// read, an answer line what a person said to the question of step N. Params,
+// past lines, results, answers and notes may be absent.
+//
+// The screen line may go on with "locked", "picture 720x1600" (the size in which
+// points are given), "no-tree unreadable" or "no-tree drawn", "secure" and
+// "dialog" with a title. Readers pass over words and lines that they do not know.
 package planner

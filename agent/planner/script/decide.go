@@ -32,6 +32,9 @@ func (r *Rules) Decide(ctx context.Context, req planner.Request) (planner.Decisi
 				continue
 			}
 			sc := &scope{prompt: &p, values: map[string]string{}}
+			if n := len(p.answers); n > 0 {
+				sc.values[answerName] = p.answers[n-1]
+			}
 			maps.Copy(sc.values, p.params)
 			for i, name := range goal.SubexpNames() {
 				if name != "" && m[i] != "" {
@@ -49,8 +52,11 @@ func (r *Rules) Decide(ctx context.Context, req planner.Request) (planner.Decisi
 		return planner.Decision{}, noRule(false, "there are no rules for this goal")
 	}
 	return planner.Decision{}, noRule(true, fmt.Sprintf("no rule of %s applies to screen %d of app %s",
-		strings.Join(tried, " or "), p.gen, p.app))
+		strings.Join(tried, " or "), p.screen.gen, p.screen.app))
 }
+
+// answerName is the value that the newest answer of a person has in rules.
+const answerName = "answer"
 
 func noRule(retryable bool, detail string) error {
 	refusal := wire.Refuse(wire.NoToolCall, map[string]any{"detail": detail})

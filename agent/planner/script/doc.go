@@ -30,6 +30,10 @@
 //	app, not_app: NAME or list     the package in front
 //	activity: NAME or list
 //	keyboard: shown or hidden
+//	locked, secure: true or false  the lock screen is in front; pictures are black
+//	no_tree: unreadable or drawn   the screen has no elements to speak of
+//	dialog: TEXT                   a dialog with that title is in front
+//	answer, result: TEXT           some answer of a person, some result of a tool
 //	exists, missing: SELECTOR or list      all are on the screen; none is
 //	step: N                        the step is N or later
 //	last, not_last: CALL           the last past line
@@ -47,5 +51,6 @@
 // direction marks do not count.
 //
 // In do, element with a selector becomes the arguments element and generation;
-// {name} in strings is replaced by the value of a capture or parameter.
+// {name} in strings is replaced by the value of a capture or parameter, and
+// {answer} by the newest answer of a person.
 package script

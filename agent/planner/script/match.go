@@ -269,12 +269,17 @@ func (m *callMatcher) match(s *scope, c *call) bool {
 		return false
 	case m.line != nil && !m.line.match(s, c.line):
 		return false
-	case m.changed != nil && *m.changed != strings.HasPrefix(c.effect, "screen changed"):
+	case m.changed != nil && *m.changed != c.hasChanged():
 		return false
 	case m.on != nil && (c.on == nil || !m.on.match(s, c.on)):
 		return false
 	}
 	return true
+}
+
+// hasChanged tells whether the act changed something that was seen.
+func (c *call) hasChanged() bool {
+	return strings.HasPrefix(c.effect, "screen changed") || strings.HasPrefix(c.effect, "picture changed")
 }
 
 // hold tells whether every condition that is set does.
@@ -283,10 +288,9 @@ func (c *condition) hold(s *scope) bool {
 	last := p.past[max(0, len(p.past)-1):]
 	switch {
 	case c.goal != nil && !c.goal.MatchString(p.goal),
-		len(c.app) > 0 && !slices.Contains(c.app, p.app),
-		slices.Contains(c.notApp, p.app),
-		len(c.activity) > 0 && !slices.Contains(c.activity, p.activity),
-		len(c.keyboard) > 0 && !slices.Contains(c.keyboard, p.keyboard),
+		!c.screen.hold(s),
+		c.answer != nil && !c.answer.match(s, p.answers...),
+		c.result != nil && !c.result.match(s, p.results...),
 		p.step < c.step,
 		c.last != nil && !c.last.among(s, last),
 		c.notLast != nil && c.notLast.among(s, last):
@@ -298,4 +302,14 @@ func (c *condition) hold(s *scope) bool {
 		!slices.ContainsFunc(c.missing, exists) &&
 		!slices.ContainsFunc(c.past, func(m *callMatcher) bool { return !happened(m) }) &&
 		!slices.ContainsFunc(c.notPast, happened)
+}
+
+// hold tells whether the screen line fits.
+func (c *screenCondition) hold(s *scope) bool {
+	p := &s.prompt.screen
+	is := func(want *bool, got bool) bool { return want == nil || *want == got }
+	oneOf := func(want []string, got string) bool { return len(want) == 0 || slices.Contains(want, got) }
+	return oneOf(c.app, p.app) && !slices.Contains(c.notApp, p.app) && oneOf(c.activity, p.activity) &&
+		oneOf(c.keyboard, p.keyboard) && oneOf(c.noTree, p.noTree) && is(c.locked, p.locked) && is(c.secure, p.secure) &&
+		(c.dialog == nil || p.inDialog && c.dialog.match(s, p.dialog))
 }

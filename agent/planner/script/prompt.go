@@ -21,12 +21,24 @@ type prompt struct {
 	params   map[string]string
 	step     int
 	past     []call
-	screen   bool // a screen line was there
+	answers  []string // of people, the oldest first
+	results  []string // of reading tools, the oldest first
+	screen   screen
+	elements []element
+}
+
+// screen is the screen line. Its zero value means that there was none.
+type screen struct {
+	there    bool
 	gen      uint64
 	app      string
 	activity string
 	keyboard string // "shown", "hidden" or "" if not known
-	elements []element
+	noTree   string // "unreadable", "drawn" or "" if there are elements
+	dialog   string // its title
+	inDialog bool   // a dialog is in front, whatever its title
+	locked   bool
+	secure   bool
 }
 
 // call is a past line.
@@ -63,7 +75,7 @@ func parsePrompt(s string) (prompt, error) {
 			return p, fmt.Errorf("line %d of the prompt: %w", n, err)
 		}
 	}
-	if !p.screen {
+	if !p.screen.there {
 		return p, errors.New("the prompt shows no screen")
 	}
 	return p, nil
@@ -89,8 +101,13 @@ func (p *prompt) line(line string) error {
 		if past, err = parseCall(line, c); err == nil {
 			p.past = append(p.past, past)
 		}
+	case word == "answer":
+		err = textLine(c, &p.answers)
+	case word == "result":
+		err = textLine(c, &p.results)
 	case word == "screen":
-		err = p.screenLine(c)
+		p.elements = nil
+		p.screen, err = screenLine(c)
 	case strings.HasPrefix(word, "[") && strings.HasSuffix(word, "]"):
 		var e element
 		if e.index, err = strconv.Atoi(word[1 : len(word)-1]); err != nil {
@@ -107,31 +124,58 @@ func (p *prompt) line(line string) error {
 	return err
 }
 
-// screenLine reads "screen 7: app A activity B size 1x2 keyboard hidden", of
-// which everything but the number may be absent.
-func (p *prompt) screenLine(c *cursor) error {
+// textLine reads `answer 3: "..."` and `result 3: "..."`.
+func textLine(c *cursor, to *[]string) error {
+	if n := c.word(); !strings.HasSuffix(n, ":") {
+		return errors.New("an answer or result without a number")
+	}
+	text, err := c.spaced()
+	if err == nil {
+		*to = append(*to, text)
+	}
+	return err
+}
+
+// screenLine reads "screen 7: app A activity B size 1x2 keyboard hidden locked",
+// of which everything but the number may be absent. Words that it does not know
+// are passed over, with the string after them if there is one.
+func screenLine(c *cursor) (screen, error) {
 	gen, err := strconv.ParseUint(strings.TrimSuffix(c.word(), ":"), 10, 64)
 	if err != nil {
-		return err
+		return screen{}, err
 	}
-	p.screen, p.gen, p.elements = true, gen, nil
-	p.app, p.activity, p.keyboard = "", "", ""
+	s := screen{there: true, gen: gen}
 	for {
 		key := c.word()
-		if key == "" {
-			return nil
+		value := ""
+		switch key {
+		case "":
+			return s, nil
+		case "app", "activity", "size", "keyboard", "picture", "no-tree", "dialog":
+			value, err = c.value()
+		default:
+			if strings.HasPrefix(c.rest, ` "`) {
+				_, err = c.spaced()
+			}
 		}
-		value, err := c.value()
 		if err != nil {
-			return err
+			return s, err
 		}
 		switch key {
 		case "app":
-			p.app = value
+			s.app = value
 		case "activity":
-			p.activity = value
+			s.activity = value
 		case "keyboard":
-			p.keyboard = value
+			s.keyboard = value
+		case "no-tree":
+			s.noTree = value
+		case "dialog":
+			s.dialog, s.inDialog = value, true
+		case "locked":
+			s.locked = true
+		case "secure":
+			s.secure = true
 		}
 	}
 }
@@ -196,8 +240,8 @@ func parseCall(line string, c *cursor) (call, error) {
 		part = strings.TrimSpace(part)
 		if verdict, ok := strings.CutPrefix(part, "text "); ok {
 			past.text = verdict
-		} else if part != "" {
-			past.effect = part
+		} else if past.effect == "" {
+			past.effect = part // what follows it, such as "still moving", is not asked for by rules
 		}
 	}
 	return past, nil

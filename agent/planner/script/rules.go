@@ -42,13 +42,21 @@ type rule struct {
 
 // condition holds when every part that is set does.
 type condition struct {
-	goal                  *regexp.Regexp
+	goal            *regexp.Regexp
+	screen          screenCondition
+	exists, missing []*selector
+	last, notLast   *callMatcher
+	past, notPast   []*callMatcher
+	answer, result  *textMatcher
+	step            int
+}
+
+// screenCondition is about the screen line.
+type screenCondition struct {
 	app, notApp, activity []string
-	keyboard              []string
-	exists, missing       []*selector
-	last, notLast         *callMatcher
-	past, notPast         []*callMatcher
-	step                  int
+	keyboard, noTree      []string
+	locked, secure        *bool
+	dialog                *textMatcher
 }
 
 // value is an argument before its values are known.
@@ -115,7 +123,7 @@ func load(files []string, read func(string) ([]byte, error)) (*Rules, error) {
 
 // Parse reads the text of one rule file; name stands in its errors.
 func Parse(name string, text []byte) (*Rules, error) {
-	l := &loader{file: name, names: map[string]bool{}}
+	l := &loader{file: name, names: map[string]bool{answerName: true}}
 	s := &script{}
 	if root := l.root(text); root != nil {
 		l.script(root, s)
@@ -191,10 +199,16 @@ func (l *loader) condition(n *yaml.Node, c *condition) {
 	}
 	l.fields(n, "when", map[string]func(*yaml.Node){
 		"goal":     func(n *yaml.Node) { c.goal = l.regexp(n) },
-		"app":      func(n *yaml.Node) { c.app = l.words(n) },
-		"not_app":  func(n *yaml.Node) { c.notApp = l.words(n) },
-		"activity": func(n *yaml.Node) { c.activity = l.words(n) },
-		"keyboard": func(n *yaml.Node) { c.keyboard = l.oneOf(n, "shown", "hidden") },
+		"app":      func(n *yaml.Node) { c.screen.app = l.words(n) },
+		"not_app":  func(n *yaml.Node) { c.screen.notApp = l.words(n) },
+		"activity": func(n *yaml.Node) { c.screen.activity = l.words(n) },
+		"keyboard": func(n *yaml.Node) { c.screen.keyboard = l.oneOf(n, "shown", "hidden") },
+		"no_tree":  func(n *yaml.Node) { c.screen.noTree = l.oneOf(n, "unreadable", "drawn") },
+		"locked":   func(n *yaml.Node) { c.screen.locked = new(l.boolean(n)) },
+		"secure":   func(n *yaml.Node) { c.screen.secure = new(l.boolean(n)) },
+		"dialog":   func(n *yaml.Node) { c.screen.dialog = l.text(n) },
+		"answer":   func(n *yaml.Node) { c.answer = l.text(n) },
+		"result":   func(n *yaml.Node) { c.result = l.text(n) },
 		"exists":   selectors(&c.exists),
 		"missing":  selectors(&c.missing),
 		"last":     func(n *yaml.Node) { c.last = l.call(n) },
@@ -299,7 +313,7 @@ func (v *value) fill(s *scope) (any, error) {
 				if e == nil {
 					return nil, errUnknown
 				}
-				m["element"], m["generation"] = e.index, s.prompt.gen
+				m["element"], m["generation"] = e.index, s.prompt.screen.gen
 				continue
 			}
 			var err error

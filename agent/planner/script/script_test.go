@@ -38,7 +38,7 @@ func TestParsePrompt(t *testing.T) {
 	if p.goal != `put a "red" kettle in the basket` || p.params["colour"] != "red" || p.step != 3 {
 		t.Errorf("head: %+v", p)
 	}
-	if p.gen != 7 || p.app != "com.phonerack.shop" || p.activity != ".Odd Name" || p.keyboard != "shown" {
+	if p.screen.gen != 7 || p.screen.app != "com.phonerack.shop" || p.screen.activity != ".Odd Name" || p.screen.keyboard != "shown" {
 		t.Errorf("screen: %+v", p)
 	}
 	if got := fmt.Sprintf("%+v", p.elements); got != `[{index:0 role:edit text: desc: hint:Search id:com.phonerack.shop:id/search states:[clickable focused]}`+
@@ -66,11 +66,75 @@ to basket desc: hint: id:com.phonerack.shop:id/add states:[clickable]}`+
 	}
 }
 
+func TestScreenLineHasWordsOfManyKinds(t *testing.T) {
+	const head = "goal: \"x\"\n"
+	for line, want := range map[string]screen{
+		"screen 3:":         {there: true, gen: 3},
+		"screen 3: app a.b": {there: true, gen: 3, app: "a.b"},
+		"screen 3: locked":  {there: true, gen: 3, locked: true},
+		`screen 3: app "a b" locked picture 720x1600 no-tree drawn secure dialog "locked secure"`: {
+			there: true, gen: 3, app: "a b", locked: true, noTree: "drawn", secure: true, dialog: "locked secure", inDialog: true,
+		},
+		`screen 3: activity .Main size 1080x2400 keyboard hidden picture 720x1600 dialog ""`: {
+			there: true, gen: 3, activity: ".Main", keyboard: "hidden", inDialog: true,
+		},
+		`screen 3: folded "app c.d locked" app a.b`: {there: true, gen: 3, app: "a.b"}, // a word of a later version
+	} {
+		p, err := parsePrompt(head + line + "\n")
+		if err != nil || p.screen != want {
+			t.Errorf("%s:\n got %+v, %v\nwant %+v", line, p.screen, err, want)
+		}
+	}
+}
+
+func TestConditionsOnScreenAnswersAndResults(t *testing.T) {
+	const rules = `
+name: n
+goals: [x]
+rules:
+  - name: wait for a person at the lock
+    when: {locked: true}
+    do: {wait: {ms: 1}}
+  - name: a black picture
+    when: {secure: true, no_tree: unreadable}
+    do: {wait: {ms: 2}}
+  - name: a dialog with that title
+    when: {dialog: {contains: battery}}
+    do: {wait: {ms: 3}}
+  - name: told what to type
+    when: {answer: {matches: '^[0-9]+$'}}
+    do: {input_text: {text: '{answer}'}}
+  - name: the list was long
+    when: {result: {contains: com.example}}
+    do: {wait: {ms: 4}}
+  - name: it changed
+    when: {last: {changed: true}}
+    do: {wait: {ms: 5}}
+`
+	const head = "goal: \"x\"\n"
+	for prompt, want := range map[string]string{
+		"screen 1: locked\n":                                                           `wait {"ms":1}`,
+		"screen 1: no-tree unreadable secure\n":                                        `wait {"ms":2}`,
+		"screen 1: dialog \"Battery low\"\n":                                           `wait {"ms":3}`,
+		"answer 1: \"no\"\nanswer 3: \"4711\"\nscreen 1:\n":                            `input_text {"text":"4711"}`,
+		"result 2: \"com.example.a\\ncom.b\"\nscreen 1:\n":                             `wait {"ms":4}`,
+		"past 1: tap {} -> done; picture changed; still moving\nscreen 1:\n":           `wait {"ms":5}`,
+		"past 1: tap {} -> done; screen changed: +1 -0 ~0; text verified\nscreen 1:\n": `wait {"ms":5}`,
+		"past 1: tap {} -> done; no change; still moving\nscreen 1: no-tree drawn\n":   "",
+		"answer 1: \"perhaps\"\nscreen 1: dialog \"Update\" keyboard hidden secure\n":  "",
+	} {
+		d, err := decide(t, rules, head+prompt)
+		if got := strings.TrimSpace(d.Tool + " " + string(d.Arguments)); got != want || (err == nil) != (want != "") {
+			t.Errorf("%q: got %q, %v; want %q", prompt, got, err, want)
+		}
+	}
+}
+
 func TestParsePromptRefusesBrokenLines(t *testing.T) {
 	for _, s := range []string{
 		"", "goal: \"x\"\n", "goal: x\nscreen 1:\n", "screen x:\n", "screen 1:\n[x] button\n", "screen 1:\n[0]\n",
 		"screen 1:\n[0] button \"open\n", "screen 1:\n[0] button \"\\q\"\n", "step x\nscreen 1:\n", "past 1 tap\nscreen 1:\n",
-		"past 1: tap [] -> done; no change\nscreen 1:\n", "past 1: tap {}\nscreen 1:\n", "past 1: tap {} -> failed x\nscreen 1:\n",
+		"past 1: tap [] -> done; no change\nscreen 1:\n", "past 1: tap {}\nscreen 1:\n", "answer 1 \"x\"\nscreen 1:\n", "result 1: x\nscreen 1:\n", "screen 1: dialog \"x\n", "past 1: tap {} -> failed x\nscreen 1:\n",
 		"screen 1:\n" + strings.Repeat("[0] text\n", maxElements+1), strings.Repeat("x", maxPromptBytes+1),
 	} {
 		if _, err := parsePrompt(s); err == nil {
