@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"phonerack/agent/perception"
-	"phonerack/agent/phone"
 	"phonerack/agent/planner"
 	"phonerack/agent/tools"
 	"phonerack/firmware/action"
@@ -23,10 +22,6 @@ type hand struct {
 
 	mu    sync.Mutex
 	scene *perception.Scene // guarded by mu; the newest one, without its picture; nil before the first
-}
-
-func newHand(slot int, p *phone.Phone) *hand {
-	return &hand{slot: slot, observer: perception.NewObserver(p, perception.Options{})}
 }
 
 func (h *hand) observe(ctx context.Context, image bool) (*perception.Scene, error) {

@@ -20,6 +20,7 @@ import (
 	"phonerack/firmware/config"
 	"phonerack/firmware/control"
 	"phonerack/firmware/lease"
+	"phonerack/firmware/phonebook"
 	"phonerack/firmware/store"
 	"phonerack/sync/wire"
 	"phonerack/usb/adb"
@@ -66,6 +67,8 @@ type Rack struct {
 
 	store   *store.Store
 	taskLog *taskLog
+	inputs  *inputs
+	book    *phonebook.Book
 	leases  *lease.Table
 	slots   map[int]*slot
 	bus     *busWatch
@@ -141,6 +144,13 @@ func (r *Rack) prepare(o Options) error {
 	if err := r.taskLog.endOpen(time.Now().UTC()); err != nil {
 		return err
 	}
+	if r.inputs, err = newInputs(state, r.log); err != nil {
+		return remedied(err, state)
+	}
+	if bucket, err = r.store.Bucket(phonebook.BucketName); err != nil {
+		return err
+	}
+	r.book = phonebook.Open(bucket, time.Now)
 	key, err := loadKey(state)
 	if err != nil {
 		return fmt.Errorf("open the ADB key: %w", remedied(err, state))
@@ -164,7 +174,7 @@ func (r *Rack) furnish(o Options, hello adb.Options) {
 		for _, b := range r.config.Board.Slots {
 			source := newUSBSource(b.Path, o.Dialer)
 			r.bus.sources[b.Path] = source
-			r.slots[b.Number] = newSlot(b.Number, b.Label, source, hello, r.log)
+			r.slots[b.Number] = newSlot(b.Number, b.Label, source, hello, r.book, r.log)
 		}
 		if r.bus.watch == nil {
 			r.bus.watch = func(ctx context.Context) <-chan bus.Event {
@@ -174,7 +184,7 @@ func (r *Rack) furnish(o Options, hello adb.Options) {
 		r.tree.Add(r.bus)
 	}
 	for _, s := range r.config.Streams {
-		r.slots[s.Slot] = newSlot(s.Slot, "", streamSource{s}, hello, r.log)
+		r.slots[s.Slot] = newSlot(s.Slot, "", streamSource{s}, hello, r.book, r.log)
 	}
 	for _, s := range r.slots {
 		tree := suture.New(fmt.Sprintf("slot %d", s.number), r.spec())
@@ -226,6 +236,7 @@ func (r *Rack) Run(ctx context.Context) error {
 		r.log.Error("not everything stopped in time; the rest is abandoned")
 	}
 	r.payOwed()
+	r.writeNotes()
 	var closeErr error
 	if !within(stopStore, func() { closeErr = r.store.Close() }) {
 		r.log.Error("the database did not close in time and is abandoned; nothing committed is lost")
@@ -276,8 +287,16 @@ func (r *Rack) serveControl(ctx context.Context) error {
 }
 
 func (r *Rack) copyStore() {
+	r.writeNotes()
 	if err := r.store.Copy(); err != nil {
 		r.log.Warn("no copy of the database", "err", err)
+	}
+}
+
+// writeNotes writes what was noted of phones. It is not worth much: a failure is logged.
+func (r *Rack) writeNotes() {
+	if err := r.book.Flush(); err != nil {
+		r.log.Warn("the phones' records could not be written", "err", err)
 	}
 }
 

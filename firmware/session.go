@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"phonerack/agent/perception"
 	"phonerack/agent/phone"
 	"phonerack/firmware/action"
 	"phonerack/usb/adb"
@@ -37,6 +38,9 @@ func (s *slot) session(ctx, attached context.Context, serial string) error {
 	}
 	defer s.close(l.conn)
 	err = s.watch(ctx, l)
+	if _, now := s.snapshot(); now != nil {
+		s.part(now)
+	}
 	if ctx.Err() == nil {
 		s.become(action.Lost, err.Error())
 	}
@@ -73,11 +77,12 @@ func (s *slot) connect(ctx context.Context, serial string) (*live, error) {
 func (s *slot) attach(ctx context.Context, conn *adb.Conn, serial string) (*live, error) {
 	attachCtx, cancel := context.WithTimeout(ctx, attachTimeout)
 	defer cancel()
-	p, err := phone.Attach(attachCtx, conn, phone.Options{Serial: serial, Logger: s.log})
+	p, err := phone.Attach(attachCtx, conn, phone.Options{Serial: serial, Strategies: s.knownWays(serial), Logger: s.log})
 	switch {
 	case err == nil:
-		l := &live{conn: conn, phone: p, serial: p.Info().Serial}
-		l.hand = newHand(s.number, p)
+		l := &live{conn: conn, phone: p, serial: p.Info().Serial, eyes: perception.NewObserver(p, perception.Options{})}
+		l.hand = &hand{slot: s.number, observer: l.eyes.View()}
+		s.meet(ctx, l)
 		s.ready(l)
 		return l, nil
 	case conn.Err() != nil, ctx.Err() != nil:
@@ -107,6 +112,7 @@ func (s *slot) watch(ctx context.Context, l *live) error {
 		}
 		if err := probe(ctx, l.conn); err == nil {
 			failures = 0
+			s.readBattery(ctx, l)
 			if l.phone == nil { // it may have booted meanwhile
 				if l, err = s.attach(ctx, l.conn, l.serial); err != nil {
 					return err

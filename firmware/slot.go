@@ -9,8 +9,10 @@ import (
 	"sync"
 	"time"
 
+	"phonerack/agent/perception"
 	"phonerack/agent/phone"
 	"phonerack/firmware/action"
+	"phonerack/firmware/phonebook"
 	"phonerack/usb/adb"
 )
 
@@ -28,6 +30,7 @@ type slot struct {
 	label  string
 	source source
 	hello  adb.Options // what each phone is greeted with
+	book   *phonebook.Book
 	log    *slog.Logger
 
 	mu    sync.Mutex
@@ -40,11 +43,13 @@ type live struct {
 	conn   *adb.Conn
 	phone  *phone.Phone // nil if only shell and files work
 	serial string
-	hand   *hand // the eyes of people; a task has its own; nil as phone
+	eyes   *perception.Observer // of which everybody who looks has a view; nil as phone
+	hand   *hand                // the eyes of people; a task has its own; nil as phone
+	entry  *phonebook.Entry     // what is remembered of the phone; nil as phone, or if the database gave none
 }
 
-func newSlot(number int, label string, src source, hello adb.Options, log *slog.Logger) *slot {
-	s := &slot{number: number, label: label, source: src, hello: hello, log: log.With("slot", number)}
+func newSlot(number int, label string, src source, hello adb.Options, book *phonebook.Book, log *slog.Logger) *slot {
+	s := &slot{number: number, label: label, source: src, hello: hello, book: book, log: log.With("slot", number)}
 	s.hello.Logger = s.log
 	s.hello.OnPrompt = func() { s.become(action.Unauthorized, "accept the debugging prompt on the phone") }
 	s.state = action.PhoneState{Slot: number, Label: label, Port: src.port(), State: action.Empty, Since: time.Now()}

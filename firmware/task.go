@@ -25,7 +25,8 @@ type task struct {
 	mu      sync.Mutex
 	status  action.TaskStatus // guarded by mu, as is what follows
 	steps   []json.RawMessage
-	changed chan struct{} // closed and replaced when a step is added
+	changed chan struct{} // closed and replaced when a step is added or the status changes
+	answers chan<- string // takes the one answer that the task waits for; nil if it does not
 }
 
 // step is called by the runner after each turn.

@@ -101,10 +101,12 @@ func (l *taskLog) endOpen(now time.Time) error {
 		return fmt.Errorf("look for tasks that were cut: %w", err)
 	}
 	for _, status := range open {
-		if status.State != action.Running {
+		switch status.State {
+		case action.Running, action.Waiting, action.Paused:
+		default:
 			continue
 		}
-		status.State, status.Ended, status.Wrote = action.TaskLost, now, true
+		status.State, status.Question, status.Ended, status.Wrote = action.TaskLost, nil, now, true
 		status.Message = "rackd ended in the middle of the task"
 		if err := l.put(status); err != nil {
 			return fmt.Errorf("end a task that was cut: %w", err)

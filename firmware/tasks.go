@@ -5,13 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"time"
 
-	"phonerack/agent/perception"
 	"phonerack/agent/runner"
 	"phonerack/firmware/action"
 	"phonerack/firmware/lease"
@@ -127,7 +127,7 @@ func (t *task) attempt(spec action.TaskSpec) (result runner.Result) {
 		}
 	}()
 	run := runner.Runner{
-		Observer: perception.NewObserver(t.live.phone, perception.Options{}),
+		Observer: t.live.eyes.View(),
 		Controls: t.live.phone.Under(t.lease), Planner: t.rack.planner,
 		Slot: spec.Slot, Phone: t.live.serial, Gone: t.live.conn.Done(), Screens: t.rack.screens,
 		Trajectory: t.rack.taskFolder(t.id), Logger: t.rack.log, OnStep: t.step,
@@ -185,6 +185,11 @@ func (r *Rack) Tasks(limit int) ([]action.TaskStatus, error) {
 		}
 	}
 	return list, err
+}
+
+// PutInput implements action.Rack.
+func (r *Rack) PutInput(ctx context.Context, in io.Reader) (action.Input, error) {
+	return r.inputs.put(ctx, in)
 }
 
 // Task implements action.Rack.

@@ -13,13 +13,12 @@ import (
 const (
 	readBacks     = 3
 	readBackPause = 300 * time.Millisecond
-	readBackBound = 10 * time.Second // of one look
 )
 
 // Type implements action.Controls: phones lose and swap characters, and say nothing. It looks with eyes of its own, so
 // that the elements that a person has before the eyes stay usable.
 func (e explained) Type(ctx context.Context, text string) (string, error) {
-	eyes := perception.NewObserver(e.phone.phone, perception.Options{Timeout: readBackBound})
+	eyes := e.phone.eyes.View()
 	typed := tools.Typed{Text: text}
 	var field *perception.Element
 	if scene, err := eyes.Observe(ctx, perception.Want{}); err == nil {

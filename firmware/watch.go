@@ -33,8 +33,10 @@ func (r *Rack) WatchTask(ctx context.Context, id string, step func(action.TaskEv
 	return step(action.TaskEvent{Status: &status})
 }
 
-// follow hands out each step, the first ones at once, until the task has ended.
+// follow hands out each step, the first ones at once, and the status when it waits, pauses or goes on, until the task has
+// ended.
 func (t *task) follow(ctx context.Context, step func(action.TaskEvent) error) error {
+	told := action.Running
 	for seen := 0; ; {
 		ended := false
 		select {
@@ -51,6 +53,12 @@ func (t *task) follow(ctx context.Context, step func(action.TaskEvent) error) er
 		}
 		if ended {
 			return nil
+		}
+		if status := t.snapshot(); status.State != told {
+			told = status.State
+			if err := step(action.TaskEvent{Status: &status}); err != nil {
+				return err
+			}
 		}
 		select {
 		case <-more:

@@ -20,6 +20,7 @@ type taskCommands struct {
 	List   taskList   `cmd:"" help:"List tasks, the newest first."`
 	Show   taskShow   `cmd:"" help:"Show a task."`
 	Cancel taskCancel `cmd:"" help:"Stop a task."`
+	Answer taskAnswer `cmd:"" help:"Answer the question of a task that waits."`
 }
 
 type taskRun struct {
@@ -28,6 +29,10 @@ type taskRun struct {
 	Param      map[string]string `help:"A value that the goal needs; may be repeated." placeholder:"NAME=VALUE"`
 	Steps      int               `help:"At most this many steps." placeholder:"N"`
 	Within     time.Duration     `help:"At most this long, such as 10m." placeholder:"DURATION"`
+	Tokens     int               `help:"At most this many tokens for the planner, as estimated." placeholder:"N"`
+	Permission []string          `help:"What the task may do besides touching and typing; may be repeated." placeholder:"NAME"`
+	Input      map[string]string `help:"A file for the task, by the name that the goal calls it; may be repeated." placeholder:"NAME=FILE"`
+	Popups     bool              `help:"Close the usual popups without asking the planner." default:"true" negatable:""`
 	Trajectory string            `help:"Copy pictures and steps into this folder." placeholder:"DIR"`
 	Detach     bool              `help:"Only start it."`
 }
@@ -35,7 +40,11 @@ type taskRun struct {
 func (c taskRun) Run(s *session) error {
 	args := action.TaskRunArgs{
 		SlotArgs: action.SlotArgs{Slot: c.Slot}, Goal: c.Goal, Params: c.Param,
-		Steps: c.Steps, Seconds: seconds(c.Within),
+		Steps: c.Steps, Seconds: seconds(c.Within), Tokens: c.Tokens, Permissions: c.Permission, LeavePopups: !c.Popups,
+	}
+	var err error
+	if args.Inputs, err = s.leave(c.Input); err != nil {
+		return err
 	}
 	var status action.TaskStatus
 	if err := s.client.Call(s.ctx, "task_run", args, &status); err != nil {
@@ -47,7 +56,7 @@ func (c taskRun) Run(s *session) error {
 	if !s.json {
 		fmt.Fprintf(s.stdout, "task %s on slot %d (%s)\n", status.ID, status.Slot, plain(status.Serial))
 	}
-	status, err := s.follow(status.ID)
+	status, err = s.follow(status.ID)
 	if s.ctx.Err() != nil {
 		fmt.Fprintf(s.stderr, "The task goes on; stop it with: rackctl task cancel %s\n", status.ID)
 	}
@@ -60,6 +69,25 @@ func (c taskRun) Run(s *session) error {
 		}
 	}
 	return s.showEnd(status)
+}
+
+// leave puts files on the rack and returns what they are called there.
+func (s *session) leave(files map[string]string) (map[string]string, error) {
+	sums := map[string]string{}
+	for name, file := range files {
+		f, err := os.Open(file)
+		if err != nil {
+			return nil, err
+		}
+		var kept action.Input
+		err = s.client.Stream(s.ctx, "input_put", struct{}{}, action.Pipes{In: f}, &kept)
+		f.Close()
+		if err != nil {
+			return nil, err
+		}
+		sums[name] = kept.SHA256
+	}
+	return sums, nil
 }
 
 // follow prints a line for each step and returns how the task ended.
@@ -86,11 +114,27 @@ func (s *session) printSteps(r io.Reader) {
 			io.Copy(io.Discard, r) // the end, or a line that nobody can read: the answer tells the outcome
 			return
 		}
+		if s.json {
+			continue
+		}
+		if e.Status != nil {
+			s.printState(*e.Status)
+		}
 		var one step
-		if s.json || e.Step == nil || json.Unmarshal(e.Step, &one) != nil {
+		if e.Step == nil || json.Unmarshal(e.Step, &one) != nil {
 			continue
 		}
 		fmt.Fprintf(s.stdout, "step %d: %s -> %s\n", one.N, plain(one.act()), plain(one.came()))
+	}
+}
+
+// printState tells what holds a task up.
+func (s *session) printState(status action.TaskStatus) {
+	switch {
+	case status.State == action.Paused:
+		fmt.Fprintln(s.stdout, "paused: the planner cannot be reached")
+	case status.State == action.Waiting && status.Question != nil:
+		fmt.Fprintf(s.stdout, "the task asks: %s\nanswer with: rackctl task answer %s ANSWER\n", plain(status.Question.Text), status.ID)
 	}
 }
 
@@ -145,6 +189,16 @@ func (c taskCancel) Run(s *session) error {
 	return call(s, "task_cancel", action.TaskArgs{ID: c.ID}, s.showTask)
 }
 
+type taskAnswer struct {
+	ID     string `arg:"" help:"Id of the task."`
+	Answer string `arg:"" help:"What the task is told."`
+}
+
+func (c taskAnswer) Run(s *session) error {
+	args := action.AnswerArgs{TaskArgs: action.TaskArgs{ID: c.ID}, Answer: c.Answer}
+	return call(s, "task_answer", args, s.showTask)
+}
+
 func (s *session) showTask(status action.TaskStatus) error {
 	if s.json {
 		return s.print(status)
@@ -152,6 +206,12 @@ func (s *session) showTask(status action.TaskStatus) error {
 	_, err := fmt.Fprintf(s.stdout, "task     %s\nslot     %d (%s)\ngoal     %s\nstate    %s\nsteps    %d\nstarted  %s by %s\n",
 		status.ID, status.Slot, plain(status.Serial), plain(status.Goal), status.State, status.Steps,
 		status.Started.Local().Format(time.DateTime), plain(status.StartedBy))
+	if q := status.Question; err == nil && q != nil {
+		_, err = fmt.Fprintf(s.stdout, "asks     %s\n", plain(q.Text))
+		for _, o := range q.Options {
+			fmt.Fprintf(s.stdout, "         - %s\n", plain(o))
+		}
+	}
 	if err == nil && !status.Ended.IsZero() {
 		_, err = fmt.Fprintf(s.stdout, "ended    %s\nmessage  %s\n", status.Ended.Local().Format(time.DateTime), s.reason(status))
 	}

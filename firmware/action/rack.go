@@ -24,6 +24,10 @@ type Rack interface {
 	Tasks(limit int) ([]TaskStatus, error)
 	Task(id string) (TaskStatus, error)
 	CancelTask(id, actor string) (TaskStatus, error)
+	// AnswerTask answers the question of a task that waits.
+	AnswerTask(id, answer, actor string) (TaskStatus, error)
+	// PutInput keeps a file for tasks and says how it is named.
+	PutInput(ctx context.Context, r io.Reader) (Input, error)
 	// WatchTask calls step with each step of a task from its first on, and returns when the task has ended.
 	WatchTask(ctx context.Context, id string, step func(TaskEvent) error) error
 	// TaskFiles writes the task's trajectory as a tar archive.
@@ -105,6 +109,11 @@ type TaskSpec struct {
 	Params map[string]string
 	Steps  int           // at most this many
 	Within time.Duration // at most this long
+	Tokens int           // at most this many, as estimated; 0 is no bound
+
+	Permissions []string          // of tools.Permissions
+	Inputs      map[string]string // name -> sha256 of a file that PutInput kept
+	LeavePopups bool              // leave every popup to the planner
 }
 
 // TaskState is where a task stands.
@@ -113,6 +122,8 @@ type TaskState string
 // States of a task.
 const (
 	Running   TaskState = "running"
+	Waiting   TaskState = "waiting" // for a person's answer
+	Paused    TaskState = "paused"  // for a planner that can be reached
 	Succeeded TaskState = "succeeded"
 	TaskError TaskState = "failed"
 	Cancelled TaskState = "cancelled"
@@ -129,7 +140,8 @@ type TaskStatus struct {
 	Params    []string      `json:"params,omitempty"` // names only: a value may be a password
 	State     TaskState     `json:"state"`
 	Message   string        `json:"message,omitempty"`
-	Refusal   *wire.Refusal `json:"refusal,omitempty"` // why it did not succeed
+	Refusal   *wire.Refusal `json:"refusal,omitempty"`  // why it did not succeed
+	Question  *Question     `json:"question,omitempty"` // what a task that waits asks
 	Steps     int           `json:"steps"`
 	Wrote     bool          `json:"wrote"` // something was sent to the phone, or may have been
 	StartedBy string        `json:"started_by"`
@@ -138,7 +150,14 @@ type TaskStatus struct {
 	Boot      string        `json:"boot"` // of the rackd that ran it
 }
 
-// TaskEvent is one line of a watched task: a step, or at last its status.
+// Question is what a task asks a person.
+type Question struct {
+	Text    string    `json:"text"`
+	Options []string  `json:"options,omitempty"`
+	Asked   time.Time `json:"asked"`
+}
+
+// TaskEvent is one line of a watched task: a step, or its status when it waits, pauses, goes on and at last ends.
 type TaskEvent struct {
 	Step   json.RawMessage `json:"step,omitempty"`
 	Status *TaskStatus     `json:"status,omitempty"`

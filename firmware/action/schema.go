@@ -13,6 +13,7 @@ func schemaOf[A any]() json.RawMessage {
 		Type        string    `json:"type"`
 		Description string    `json:"description,omitempty"`
 		Values      *property `json:"additionalProperties,omitempty"`
+		Items       *property `json:"items,omitempty"`
 	}
 	properties, required := map[string]property{}, []string{}
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[A]()) {
@@ -22,8 +23,11 @@ func schemaOf[A any]() json.RawMessage {
 		}
 		name, options, _ := strings.Cut(tag, ",")
 		p := property{Type: jsonType(f.Type), Description: f.Tag.Get("doc")}
-		if f.Type.Kind() == reflect.Map {
+		switch f.Type.Kind() {
+		case reflect.Map:
 			p.Values = &property{Type: jsonType(f.Type.Elem())}
+		case reflect.Slice:
+			p.Items = &property{Type: jsonType(f.Type.Elem())}
 		}
 		properties[name] = p
 		if options != "omitempty" {
@@ -49,6 +53,8 @@ func jsonType(t reflect.Type) string {
 		return "integer"
 	case reflect.Map:
 		return "object"
+	case reflect.Slice:
+		return "array"
 	}
 	return "string"
 }

@@ -4,8 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
+
+	"phonerack/agent/tools"
 )
 
 // TaskRunArgs are the arguments of task_run.
@@ -15,6 +20,11 @@ type TaskRunArgs struct {
 	Params  map[string]string `json:"params,omitempty" doc:"values that the goal needs"`
 	Steps   int               `json:"steps,omitempty" doc:"at most so many steps; 40 if not given"`
 	Seconds int               `json:"seconds,omitempty" doc:"at most so long; 10 minutes if not given"`
+	Tokens  int               `json:"tokens,omitempty" doc:"at most so many tokens for the planner, as estimated; no bound if not given"`
+
+	Permissions []string          `json:"permissions,omitempty" doc:"what the task may do besides touching and typing, such as install"`
+	Inputs      map[string]string `json:"inputs,omitempty" doc:"files for the task: a name, and the sha256 that input_put gave"`
+	LeavePopups bool              `json:"leave_popups,omitempty" doc:"leave every popup to the planner"`
 }
 
 const (
@@ -23,6 +33,14 @@ const (
 	defaultWithin = 10 * time.Minute
 	maxWithin     = 6 * time.Hour
 	maxGoal       = 4000 // bytes
+	maxTokens     = 100_000_000
+	maxInputs     = 16
+	maxAnswer     = 2000 // bytes
+)
+
+var (
+	inputName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+	inputSum  = regexp.MustCompile(`^[0-9a-f]{64}$`)
 )
 
 func (a *TaskRunArgs) validate() error {
@@ -35,6 +53,24 @@ func (a *TaskRunArgs) validate() error {
 		return errors.New("steps must be from 1 to 500")
 	case a.Seconds < 0 || a.Seconds > int(maxWithin/time.Second):
 		return errors.New("seconds must be from 1 to 21600")
+	case a.Tokens < 0 || a.Tokens > maxTokens:
+		return fmt.Errorf("tokens must be from 1 to %d", maxTokens)
+	case len(a.Inputs) > maxInputs:
+		return fmt.Errorf("a task takes at most %d files", maxInputs)
+	}
+	known := tools.Permissions()
+	for _, p := range a.Permissions {
+		if !slices.Contains(known, p) {
+			return fmt.Errorf("there is no permission %.40q; the permissions are %s", p, strings.Join(known, ", "))
+		}
+	}
+	for name, sum := range a.Inputs {
+		if !inputName.MatchString(name) {
+			return fmt.Errorf("%.80q is no name for a file: use letters, digits, dot, _ and -", name)
+		}
+		if !inputSum.MatchString(sum) {
+			return fmt.Errorf("the file %s is not named by the sha256 that input_put gave", name)
+		}
 	}
 	return nil
 }
@@ -42,6 +78,25 @@ func (a *TaskRunArgs) validate() error {
 // TaskArgs name a task.
 type TaskArgs struct {
 	ID string `json:"id" doc:"id of the task"`
+}
+
+// AnswerArgs are the arguments of task_answer.
+type AnswerArgs struct {
+	TaskArgs
+	Answer string `json:"answer" doc:"what the task is told"`
+}
+
+func (a *AnswerArgs) validate() error {
+	if strings.TrimSpace(a.Answer) == "" || len(a.Answer) > maxAnswer {
+		return fmt.Errorf("an answer has 1 to %d bytes", maxAnswer)
+	}
+	return nil
+}
+
+// Input is the result of input_put.
+type Input struct {
+	SHA256 string `json:"sha256"`
+	Bytes  int64  `json:"bytes"`
 }
 
 // TaskListArgs are the arguments of task_list.
@@ -65,6 +120,10 @@ func taskActions() []entry {
 		define(Definition{Name: "task_list", Summary: "list tasks, the newest first", Role: Viewer, Idempotent: true, Timeout: quick}, taskList),
 		define(Definition{Name: "task_status", Summary: "show a task", Role: Viewer, Idempotent: true, Timeout: quick}, taskStatus),
 		define(Definition{Name: "task_cancel", Summary: "stop a task", Role: Operator, Idempotent: true, Timeout: quick}, taskCancel),
+		define(Definition{Name: "task_answer", Summary: "answer the question of a task that waits", Role: Operator, Timeout: quick}, taskAnswer),
+		define(Definition{
+			Name: "input_put", Summary: "leave a file for tasks", Role: Operator, Idempotent: true, Streams: Upload, Timeout: fileTimeout,
+		}, inputPut),
 		define(Definition{Name: "task_watch", Summary: "follow a task's steps to its end", Role: Viewer, Idempotent: true, Streams: Download, Timeout: watchTimeout}, taskWatch),
 		define(Definition{Name: "task_files", Summary: "fetch a task's trajectory as a tar archive", Role: Operator, Idempotent: true, Streams: Download, Timeout: fileTimeout}, taskFiles),
 	}
@@ -73,7 +132,8 @@ func taskActions() []entry {
 func taskRun(ctx context.Context, c *call, args *TaskRunArgs) (any, error) {
 	spec := TaskSpec{
 		Slot: args.Slot, Goal: args.Goal, Params: args.Params,
-		Steps: args.Steps, Within: time.Duration(args.Seconds) * time.Second,
+		Steps: args.Steps, Within: time.Duration(args.Seconds) * time.Second, Tokens: args.Tokens,
+		Permissions: args.Permissions, Inputs: args.Inputs, LeavePopups: args.LeavePopups,
 	}
 	if spec.Steps == 0 {
 		spec.Steps = defaultSteps
@@ -99,6 +159,14 @@ func taskStatus(_ context.Context, c *call, args *TaskArgs) (any, error) {
 
 func taskCancel(_ context.Context, c *call, args *TaskArgs) (any, error) {
 	return c.rack.CancelTask(args.ID, c.actor.Name)
+}
+
+func taskAnswer(_ context.Context, c *call, args *AnswerArgs) (any, error) {
+	return c.rack.AnswerTask(args.ID, args.Answer, c.actor.Name)
+}
+
+func inputPut(ctx context.Context, c *call, _ *struct{}) (any, error) {
+	return c.rack.PutInput(ctx, c.pipes.In)
 }
 
 // taskWatch writes one TaskEvent a line; the result is the status at the end.

@@ -175,6 +175,22 @@ func (r *Rack) Task(id string) (action.TaskStatus, error) {
 // CancelTask implements action.Rack.
 func (r *Rack) CancelTask(id, _ string) (action.TaskStatus, error) { return r.Task(id) }
 
+// AnswerTask implements action.Rack: no task waits.
+func (r *Rack) AnswerTask(id, _, _ string) (action.TaskStatus, error) {
+	if _, err := r.Task(id); err != nil {
+		return action.TaskStatus{}, err
+	}
+	return action.TaskStatus{}, wire.Refuse(wire.TaskNotWaiting, map[string]any{"task": id})
+}
+
+// PutInput implements action.Rack; it keeps the file as "input".
+func (r *Rack) PutInput(ctx context.Context, in io.Reader) (action.Input, error) {
+	if err := r.Push(ctx, in, "input", 0o600, time.Time{}); err != nil {
+		return action.Input{}, err
+	}
+	return action.Input{SHA256: strings.Repeat("0", 64), Bytes: int64(len(r.files["input"]))}, nil
+}
+
 // WatchTask implements action.Rack with two steps.
 func (r *Rack) WatchTask(_ context.Context, id string, step func(action.TaskEvent) error) error {
 	status, err := r.Task(id)

@@ -1,0 +1,217 @@
+package phonebook
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+
+	"phonerack/firmware/store"
+)
+
+// shelf is a database that can be opened again.
+type shelf struct {
+	t     *testing.T
+	path  string
+	store *store.Store
+	clock time.Time
+}
+
+func newShelf(t *testing.T) *shelf {
+	return &shelf{t: t, path: filepath.Join(t.TempDir(), "rackd.db"), clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+}
+
+func (s *shelf) now() time.Time {
+	s.clock = s.clock.Add(time.Minute)
+	return s.clock
+}
+
+func (s *shelf) open() (*Book, *store.Bucket) {
+	s.t.Helper()
+	var err error
+	if s.store, err = store.Open(store.Options{Path: s.path}); err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { s.store.Close() })
+	bucket, err := s.store.Bucket(BucketName)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return Open(bucket, s.now), bucket
+}
+
+func attach(t *testing.T, b *Book, slot int, serial, model string) *Entry {
+	t.Helper()
+	e, err := b.Attach(slot, serial, model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func TestWhatWasLearntFollowsThePhoneFromSlotToSlotAndOverRestarts(t *testing.T) {
+	s := newShelf(t)
+	book, _ := s.open()
+	e := attach(t, book, 1, "R58N", "Pixel")
+	err := e.Update(func(r *Record) {
+		r.Strategies = json.RawMessage(`{"tree":"stock"}`)
+		r.Baseline = &Baseline{Packages: []string{"a.b"}, At: s.clock}
+		r.KeyUsed = s.clock
+		r.Dirty = &Dirty{Task: "t1", Since: s.clock}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Note(func(r *Record) { r.AddReading(Reading{At: s.clock, Level: 50, Tenths: 301}) })
+	if err := e.Detach(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.store.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	book, _ = s.open()
+	got := attach(t, book, 7, "R58N", "Pixel").Record()
+	if string(got.Strategies) != `{"tree":"stock"}` || got.Baseline == nil || len(got.Baseline.Packages) != 1 || got.Dirty == nil ||
+		got.Dirty.Task != "t1" || got.KeyUsed.IsZero() || len(got.Battery) != 1 || got.Slot != 7 || got.Serial != "R58N" {
+		t.Errorf("got %+v", got)
+	}
+	if !got.FirstSeen.Before(got.LastSeen) {
+		t.Errorf("first seen %s, last seen %s", got.FirstSeen, got.LastSeen)
+	}
+	if other := attach(t, book, 1, "OTHER", "Pixel").Record(); other.Baseline != nil || other.Dirty != nil {
+		t.Errorf("another phone in the slot has %+v", other)
+	}
+}
+
+func TestASerialNumberThatTwoPhonesHaveTellsNothingEverAfter(t *testing.T) {
+	s := newShelf(t)
+	book, _ := s.open()
+	first := attach(t, book, 1, "0123456789ABCDEF", "Box")
+	if err := first.Update(func(r *Record) { r.Baseline = &Baseline{Packages: []string{"first"}} }); err != nil {
+		t.Fatal(err)
+	}
+	second := attach(t, book, 2, "0123456789ABCDEF", "Box")
+	for _, e := range []*Entry{first, second} {
+		if r := e.Record(); r.Serial != "" || r.Baseline != nil {
+			t.Errorf("slot %d: %+v", e.slot, r)
+		}
+	}
+	if err := second.Update(func(r *Record) { r.Baseline = &Baseline{Packages: []string{"second"}} }); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(first.Detach(), second.Detach(), s.store.Close()); err != nil {
+		t.Fatal(err)
+	}
+
+	book, _ = s.open()
+	if r := attach(t, book, 2, "0123456789ABCDEF", "Box").Record(); r.Serial != "" || r.Baseline == nil || r.Baseline.Packages[0] != "second" {
+		t.Errorf("alone after a restart: %+v", r)
+	}
+	if r := attach(t, book, 3, "0123456789ABCDEF", "Box").Record(); r.Baseline != nil {
+		t.Errorf("in a slot where it never was: %+v", r)
+	}
+	if r := attach(t, book, 2, "", "Phone"); r.Record().Baseline != nil {
+		t.Errorf("another model without a number in the slot: %+v", r.Record())
+	}
+}
+
+func TestAPhoneThatIsGoneIsNotWrittenAnyMore(t *testing.T) {
+	s := newShelf(t)
+	book, _ := s.open()
+	old := attach(t, book, 1, "A", "m")
+	now := attach(t, book, 1, "A", "m") // a reconnect before the old session has ended
+	if err := now.Update(func(r *Record) { r.Android = "14" }); err != nil {
+		t.Fatal(err)
+	}
+	if err := old.Update(func(r *Record) { r.Android = "4" }); !errors.Is(err, ErrDetached) {
+		t.Errorf("got %v", err)
+	}
+	if err := old.Detach(); err != nil {
+		t.Fatal(err)
+	}
+	if got := attach(t, book, 1, "A", "m").Record(); got.Android != "14" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestARecordThatIsTooLargeOrFailsIsNotChanged(t *testing.T) {
+	s := newShelf(t)
+	book, _ := s.open()
+	e := attach(t, book, 1, "A", "m")
+	if err := e.Update(func(r *Record) { r.Baseline = &Baseline{Packages: make([]string, maxPackages+1)} }); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("got %v", err)
+	}
+	if err := e.Update(func(r *Record) { r.Model = string(make([]byte, maxRecord)) }); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("got %v", err)
+	}
+	if got := e.Record(); got.Baseline != nil || got.Model != "m" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestADamagedRecordBeginsAnew(t *testing.T) {
+	s := newShelf(t)
+	book, bucket := s.open()
+	if err := bucket.Update(func(b *bolt.Bucket) error { return b.Put([]byte("serial:A"), []byte(`{"slot":`)) }); err != nil {
+		t.Fatal(err)
+	}
+	if got := attach(t, book, 1, "A", "m").Record(); got.Serial != "A" || got.Slot != 1 {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestNotesAreWrittenTogetherAndBounded(t *testing.T) {
+	s := newShelf(t)
+	book, bucket := s.open()
+	var entries []*Entry
+	for slot := 1; slot <= 40; slot++ {
+		entries = append(entries, attach(t, book, slot, fmt.Sprint("S", slot), "m"))
+	}
+	for range maxReadings + 5 {
+		for _, e := range entries {
+			e.Note(func(r *Record) { r.AddReading(Reading{Level: e.slot}) })
+		}
+	}
+	if err := book.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	var onDisk Record
+	err := bucket.View(func(b *bolt.Bucket) error { return json.Unmarshal(b.Get([]byte("serial:S40")), &onDisk) })
+	if err != nil || len(onDisk.Battery) != maxReadings || onDisk.Battery[0].Level != 40 {
+		t.Errorf("%d readings, %v", len(onDisk.Battery), err)
+	}
+}
+
+func TestTheLongestUnseenPhonesAreForgotten(t *testing.T) {
+	s := newShelf(t)
+	book, bucket := s.open()
+	err := bucket.Update(func(b *bolt.Bucket) error {
+		for n := range maxRecords + 10 {
+			raw, err := json.Marshal(Record{Serial: fmt.Sprint("OLD", n), LastSeen: time.Unix(int64(n), 0)})
+			if err == nil {
+				err = b.Put([]byte(fmt.Sprint("serial:OLD", n)), raw)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := attach(t, book, 1, "OLD0", "m") // the oldest of all, and plugged in
+	e.Note(func(r *Record) { r.Android = "9" })
+	if err := book.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	all, err := book.List()
+	if err != nil || len(all) != maxRecords || all[0].Serial != "OLD0" || all[len(all)-1].Serial != "OLD11" {
+		t.Errorf("%d records, %q to %q, %v", len(all), all[0].Serial, all[len(all)-1].Serial, err)
+	}
+}

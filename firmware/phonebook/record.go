@@ -1,0 +1,84 @@
+package phonebook
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+)
+
+// Bounds of a record.
+const (
+	maxReadings = 288     // two days at one in ten minutes
+	maxPackages = 5000    // of a baseline
+	maxRecord   = 1 << 20 // bytes, as JSON
+)
+
+// Record is what is remembered of one phone.
+type Record struct {
+	Serial    string    `json:"serial,omitempty"` // "" if it does not tell this phone from others
+	Slot      int       `json:"slot"`             // where it sat last
+	Model     string    `json:"model,omitempty"`
+	Android   string    `json:"android,omitempty"` // release, such as "14"
+	FirstSeen time.Time `json:"first_seen"`
+	LastSeen  time.Time `json:"last_seen"`
+
+	// KeyUsed is when the phone last took the rack's ADB key. Android forgets a key that was not used for seven days.
+	KeyUsed time.Time `json:"key_used,omitzero"`
+
+	// Strategies are the ways that worked on this phone, in the form of the phone package.
+	Strategies json.RawMessage `json:"strategies,omitempty"`
+
+	// Baseline are the apps that the phone came with: what a task installs beyond them goes away after it.
+	Baseline *Baseline `json:"baseline,omitempty"`
+
+	// Dirty is set before a task's first write and cleared when the phone was put in order after it.
+	Dirty *Dirty `json:"dirty,omitempty"`
+
+	Battery []Reading `json:"battery,omitempty"` // the oldest first
+}
+
+// Baseline is a list of apps with the time of its making.
+type Baseline struct {
+	Packages []string  `json:"packages"`
+	At       time.Time `json:"at"`
+}
+
+// Dirty names the task that left the phone as it is.
+type Dirty struct {
+	Task  string    `json:"task"`
+	Since time.Time `json:"since"`
+}
+
+// Reading is the battery at one time.
+type Reading struct {
+	At      time.Time `json:"at"`
+	Level   int       `json:"level"`             // percent
+	Tenths  int       `json:"tenths"`            // of a degree Celsius
+	Status  string    `json:"status,omitempty"`  // charging, discharging...
+	Faked   bool      `json:"faked,omitempty"`   // the phone was told to report these values
+	Suspect bool      `json:"suspect,omitempty"` // outside of what a battery can be
+}
+
+// AddReading appends a reading and forgets the oldest ones.
+func (r *Record) AddReading(reading Reading) {
+	r.Battery = append(r.Battery, reading)
+	if extra := len(r.Battery) - maxReadings; extra > 0 {
+		r.Battery = slices.Delete(r.Battery, 0, extra)
+	}
+}
+
+// clone returns a copy that shares nothing that is changed in place.
+func (r Record) clone() Record {
+	r.Strategies = slices.Clone(r.Strategies)
+	r.Battery = slices.Clone(r.Battery)
+	if r.Baseline != nil {
+		b := *r.Baseline
+		b.Packages = slices.Clone(b.Packages)
+		r.Baseline = &b
+	}
+	if r.Dirty != nil {
+		d := *r.Dirty
+		r.Dirty = &d
+	}
+	return r
+}

@@ -1,0 +1,72 @@
+package firmware
+
+import (
+	"context"
+	"time"
+
+	"phonerack/agent/tools"
+	"phonerack/firmware/action"
+	"phonerack/sync/wire"
+)
+
+// ask parks the task until somebody answers or its time is over. The lease stays.
+func (t *task) ask(ctx context.Context, q tools.Question) (string, error) {
+	answers := make(chan string, 1)
+	t.change(func(status *action.TaskStatus) {
+		t.answers = answers
+		status.State = action.Waiting
+		status.Question = &action.Question{Text: q.Text, Options: q.Options, Asked: time.Now().UTC()}
+	})
+	t.remember()
+	t.log.Info("task waits for an answer")
+	defer func() {
+		t.change(func(status *action.TaskStatus) {
+			t.answers = nil
+			status.State, status.Question = action.Running, nil
+		})
+	}()
+	select {
+	case answer := <-answers:
+		return answer, nil
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+}
+
+// change alters the status, and tells those who watch.
+func (t *task) change(fn func(*action.TaskStatus)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	fn(&t.status)
+	close(t.changed)
+	t.changed = make(chan struct{})
+}
+
+// remember writes the status down, so that a restart knows what the task waited for. It is no loss if that fails: the
+// task is there to be asked.
+func (t *task) remember() {
+	if err := t.rack.taskLog.put(t.snapshot()); err != nil {
+		t.log.Warn("the task's state could not be written down", "err", err)
+	}
+}
+
+// AnswerTask implements action.Rack.
+func (r *Rack) AnswerTask(id, answer, actor string) (action.TaskStatus, error) {
+	t := r.running(id)
+	if t == nil {
+		if _, err := r.Task(id); err != nil {
+			return action.TaskStatus{}, err
+		}
+		return action.TaskStatus{}, wire.Refuse(wire.TaskNotWaiting, map[string]any{"task": id})
+	}
+	t.mu.Lock()
+	answers := t.answers
+	t.answers = nil // one answer a question
+	t.mu.Unlock()
+	if answers == nil {
+		return action.TaskStatus{}, wire.Refuse(wire.TaskNotWaiting, map[string]any{"task": id})
+	}
+	answers <- answer // there is room for one
+	t.log.Info("task answered", "actor", actor)
+	return t.snapshot(), nil
+}
