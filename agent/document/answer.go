@@ -34,11 +34,12 @@ type answer struct {
 	doc     *Document
 	stage   protocol.Stage
 	refusal *protocol.Refusal
-	opened  bool            // the document frame has come
-	picture *protocol.Image // the next frame is its bytes, for the newest page
-	order   int             // of the newest frame
-	stages  int             // so far
-	left    int             // bytes that pictures may still have
+	opened  bool              // the document frame has come
+	awaited protocol.Type     // the only frame that may come next, but for a stage; 0 if the order rules
+	picture *protocol.Picture // of the newest page, when its bytes are awaited
+	order   int               // place of the newest frame
+	stages  int               // so far
+	left    int               // bytes that pictures may still have
 	ended   bool
 }
 
@@ -85,28 +86,43 @@ func (a *answer) bound(t protocol.Type) int {
 
 // The places of frames in an answer.
 var places = map[protocol.Type]int{
-	protocol.DocumentFrame: 1, protocol.PageFrame: 2, protocol.ImageFrame: 2,
+	protocol.DocumentFrame: 1, protocol.PageFrame: 2, protocol.PictureFrame: 2, protocol.ImageFrame: 2,
 	protocol.MetadataFrame: 3, protocol.ContentsFrame: 4, protocol.EndFrame: 5, protocol.RefusalFrame: 5,
 }
 
-func (a *answer) take(t protocol.Type, payload []byte) error {
-	if (a.picture != nil) != (t == protocol.ImageFrame) {
-		return fmt.Errorf("a frame %q out of place", byte(t))
+// inPlace tells whether a frame may come now.
+func (a *answer) inPlace(t protocol.Type) bool {
+	place, known := places[t]
+	switch {
+	case !known:
+		return false
+	case a.awaited != 0:
+		return t == a.awaited
+	case t == protocol.PageFrame:
+		return a.opened && place >= a.order
+	case t == protocol.PictureFrame, t == protocol.ImageFrame:
+		return false // only when awaited
+	case t == protocol.DocumentFrame, t == protocol.RefusalFrame:
+		return !a.opened
 	}
-	if t == protocol.StageFrame {
+	return a.pagesDone() && place > a.order
+}
+
+func (a *answer) take(t protocol.Type, payload []byte) error {
+	if t == protocol.StageFrame && a.awaited != protocol.ImageFrame {
 		return a.takeStage(payload)
 	}
-	place, known := places[t]
-	repeats := t == protocol.PageFrame || t == protocol.ImageFrame
-	if !known || place < a.order || place == a.order && !repeats || !a.opened && place > 1 && t != protocol.RefusalFrame {
+	if !a.inPlace(t) {
 		return fmt.Errorf("a frame %q out of place", byte(t))
 	}
-	a.order = place
+	a.order, a.awaited = places[t], 0
 	switch t {
 	case protocol.DocumentFrame:
 		return a.takeDocument(payload)
 	case protocol.PageFrame:
 		return a.takePage(payload)
+	case protocol.PictureFrame:
+		return a.takePicture(payload)
 	case protocol.ImageFrame:
 		return a.takeImage(payload)
 	case protocol.MetadataFrame:
@@ -117,15 +133,12 @@ func (a *answer) take(t protocol.Type, payload []byte) error {
 		a.refusal = &protocol.Refusal{}
 		return decode(payload, a.refusal)
 	}
-	if !a.pagesDone() || len(payload) > 0 {
-		return errors.New("it ends before its last page")
-	}
 	a.ended = true
 	return nil
 }
 
 func (a *answer) takeStage(payload []byte) error {
-	if a.stages++; a.stages > 10+2*(a.ask.Last-a.ask.First+1) {
+	if a.stages++; a.stages > 10+2*(a.ask.Last-a.ask.First+1) { // one of each step, two for each page
 		return errors.New("too many stages")
 	}
 	a.stage = protocol.Stage{}
@@ -157,7 +170,7 @@ func (a *answer) last() int { return min(a.ask.Last, a.doc.Count) }
 
 // pagesDone tells whether all pages have come.
 func (a *answer) pagesDone() bool {
-	return a.opened && a.picture == nil && len(a.doc.Pages) == a.last()-a.ask.First+1
+	return a.opened && a.awaited == 0 && len(a.doc.Pages) == a.last()-a.ask.First+1
 }
 
 func (a *answer) takePage(payload []byte) error {
@@ -181,26 +194,37 @@ func (a *answer) takePage(payload []byte) error {
 	if err != nil {
 		return err
 	}
-	page := Page{Number: p.Number, Width: p.Width, Height: p.Height, Text: p.Text, Links: p.Links, Problems: problems}
-	if err := a.checkPicture(page, p.Image); err != nil {
-		return err
+	a.doc.Pages = append(a.doc.Pages, Page{Number: p.Number, Width: p.Width, Height: p.Height, Text: p.Text, Links: p.Links, Problems: problems})
+	if a.ask.Images {
+		a.awaited = protocol.PictureFrame
 	}
-	a.picture = p.Image
-	a.doc.Pages = append(a.doc.Pages, page)
 	return nil
 }
 
-// checkPicture refuses a picture that nobody asked for or that is too large, and one that is missing without a word.
-func (a *answer) checkPicture(page Page, i *protocol.Image) error {
-	explained := slices.ContainsFunc(page.Problems, func(p Problem) bool { return p.Code == NoPicture || p.Code == PageDamaged })
-	switch {
-	case i == nil && a.ask.Images && !explained:
-		return errors.New("a page without its picture")
-	case i == nil:
-		return nil
-	case !a.ask.Images || i.Width < 1 || i.Height < 1 || i.Width > a.ask.MaxWidth || i.Height > a.ask.MaxHeight:
-		return fmt.Errorf("a picture of %dx%d pixels", i.Width, i.Height)
+// newest is the page that came last.
+func (a *answer) newest() *Page { return &a.doc.Pages[len(a.doc.Pages)-1] }
+
+func (a *answer) takePicture(payload []byte) error {
+	var p protocol.Picture
+	if err := decode(payload, &p); err != nil {
+		return err
 	}
+	problems, err := checkProblems(p.Problems)
+	if err != nil {
+		return err
+	}
+	page := a.newest()
+	page.Problems = append(page.Problems, problems...)
+	switch {
+	case p.Width == 0 && p.Height == 0:
+		if !slices.ContainsFunc(problems, func(p Problem) bool { return p.Code == NoPicture }) {
+			return errors.New("no picture and no reason")
+		}
+		return nil
+	case p.Width < 1 || p.Height < 1 || p.Width > a.ask.MaxWidth || p.Height > a.ask.MaxHeight:
+		return fmt.Errorf("a picture of %dx%d pixels", p.Width, p.Height)
+	}
+	a.awaited, a.picture = protocol.ImageFrame, &p
 	return nil
 }
 
@@ -214,9 +238,8 @@ func (a *answer) takeImage(payload []byte) error {
 		return fmt.Errorf("a picture that is not the promised %s of %dx%d: %s of %dx%d, %w",
 			format, a.picture.Width, a.picture.Height, f, c.Width, c.Height, err)
 	}
-	a.doc.Pages[len(a.doc.Pages)-1].Image = &Image{Format: format, Width: c.Width, Height: c.Height, Data: payload}
+	a.newest().Image = &Image{Format: format, Width: c.Width, Height: c.Height, Data: payload}
 	a.left -= len(payload)
-	a.picture = nil
 	return nil
 }
 
@@ -258,6 +281,14 @@ func (a *answer) takeContents(payload []byte) error {
 		a.problem(ContentsCut, "")
 	}
 	return nil
+}
+
+// explainMissingPicture says why the newest page of an answer that broke off has no picture.
+func (a *answer) explainMissingPicture(why string) {
+	if a.awaited != 0 {
+		page := a.newest()
+		page.Problems = append(page.Problems, Problem{NoPicture, cut(why, maxDetail)})
+	}
 }
 
 func (a *answer) problem(code ProblemCode, detail string) {

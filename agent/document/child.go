@@ -104,6 +104,8 @@ func where(s protocol.Stage) string {
 		return "counting its pages"
 	case protocol.ReadingPage:
 		return fmt.Sprintf("page %d", s.Page)
+	case protocol.Drawing:
+		return fmt.Sprintf("drawing page %d", s.Page)
 	case protocol.Metadata:
 		return "its metadata"
 	case protocol.Contents:

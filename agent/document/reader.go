@@ -57,7 +57,7 @@ type Reader struct {
 // Read reads a document in a child of its own, and blocks until that child is gone. It is ended early when ctx is done,
 // and the error then wraps context.Cause(ctx). Any other failure is or wraps a *wire.Refusal, of the codes DocumentUnreadable,
 // DocumentUnsupported, DocumentEncrypted, DocumentTooLarge, DocumentTimeout, DocumentCrashed and BadRequest; or what the
-// source said. If the child failed on the way, the document with the pages before is returned together with the refusal.
+// source said. If the child failed on the way, what it read before is returned together with the refusal.
 func (r *Reader) Read(ctx context.Context, source Source, request Request) (*Document, error) {
 	limits := r.Limits.withDefaults()
 	ask, err := request.ask(limits)
@@ -114,6 +114,7 @@ func (r *Reader) run(ctx context.Context, source Source, file *os.File, ask prot
 		return answer.doc, nil
 	}
 	refusal := verdict(source, answer, end, limits)
+	answer.explainMissingPicture(end.detail())
 	log.Info("document refused", "code", refusal.Code, "err", end.err, "stderr", end.complaints)
 	if len(answer.doc.Pages) > 0 {
 		answer.addComplaints(end.complaints)

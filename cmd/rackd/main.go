@@ -16,6 +16,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"phonerack/agent/document/render"
 	"phonerack/firmware"
 	"phonerack/firmware/config"
 	"phonerack/usb/adb/usblink"
@@ -32,6 +33,7 @@ type commands struct {
 		Check   checkCommand   `cmd:"" help:"Check a configuration with its board file and rules; exit code 0 without faults, 1 with, 2 if it cannot be read."`
 		Example exampleCommand `cmd:"" help:"Print a configuration with every key."`
 	} `cmd:"" help:"Check or begin a configuration."`
+	RenderDocument renderCommand `cmd:"" hidden:"" help:"Read one document: rackd starts this for itself."`
 }
 
 func main() {
@@ -92,6 +94,10 @@ func (exampleCommand) Run(stdout io.Writer) error {
 	_, err := io.WriteString(stdout, config.Example())
 	return err
 }
+
+type renderCommand struct{}
+
+func (renderCommand) Run() error { return render.Main() }
 
 type runCommand struct {
 	Config string `required:"" help:"The configuration." placeholder:"FILE"`

@@ -4,7 +4,7 @@
 // file. It answers on its standard output with frames: a byte for the type, the length of the payload as four bytes, big
 // endian, and the payload. All payloads but pictures are JSON.
 //
-//	stage document (stage page [image])* [stage metadata] [stage contents] end
+//	stage document (stage page [stage picture [image]])* [stage metadata] [stage contents] end
 //
 // A stage says what the child is about to do, so that the reader knows what it died of; any number of them may stand
 // anywhere. A refusal ends the answer early. The child is not trusted: the reader checks all of it.
@@ -71,6 +71,7 @@ const (
 	StageFrame    Type = 'S'
 	DocumentFrame Type = 'D'
 	PageFrame     Type = 'P'
+	PictureFrame  Type = 'G'
 	ImageFrame    Type = 'I'
 	MetadataFrame Type = 'M'
 	ContentsFrame Type = 'C'
@@ -88,6 +89,7 @@ const (
 	Opening     Step = "opening"
 	Counting    Step = "counting"
 	ReadingPage Step = "page"
+	Drawing     Step = "picture"
 	Metadata    Step = "metadata"
 	Contents    Step = "contents"
 )
@@ -95,7 +97,7 @@ const (
 // Stage is the payload of a StageFrame.
 type Stage struct {
 	Step Step `json:"step"`
-	Page int  `json:"page,omitempty"` // from 1, with ReadingPage
+	Page int  `json:"page,omitempty"` // from 1, with ReadingPage and Drawing
 }
 
 // Document is the payload of a DocumentFrame.
@@ -112,14 +114,14 @@ type Page struct {
 	Height   float64   `json:"height"`
 	Text     string    `json:"text,omitempty"`
 	Links    []string  `json:"links,omitempty"`
-	Image    *Image    `json:"image,omitempty"` // its bytes are the next frame
 	Problems []Problem `json:"problems,omitempty"`
 }
 
-// Image describes the picture of the next frame.
-type Image struct {
-	Width  int `json:"width"` // pixels
-	Height int `json:"height"`
+// Picture is the payload of a PictureFrame: what the next frame holds, or why there is none.
+type Picture struct {
+	Width    int       `json:"width,omitempty"` // pixels; 0 if there is no picture
+	Height   int       `json:"height,omitempty"`
+	Problems []Problem `json:"problems,omitempty"`
 }
 
 // Problem is something that a page or the document lacks.
@@ -158,11 +160,10 @@ type Cause string
 
 // The causes that a child may give.
 const (
-	Unreadable    Cause = "unreadable"
+	Unreadable    Cause = "unreadable"     // Detail: why
 	NotSupported  Cause = "unsupported"    // Detail: the kind
 	NeedsPassword Cause = "needs_password" // none was given
 	WrongPassword Cause = "wrong_password"
-	TooLarge      Cause = "too_large"  // Detail: what is
 	NoSuchPage    Cause = "no_page"    // the first page asked for lies behind the end
 	NotConfined   Cause = "unconfined" // a limit could not be set
 )
