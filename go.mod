@@ -6,6 +6,8 @@ require (
 	eliasnaur.com/font v0.0.0-20230308162249-dd43949cb42d
 	github.com/alecthomas/kong v1.17.0
 	github.com/andybalholm/brotli v1.3.0
+	github.com/ebitengine/purego v0.10.1
+	github.com/gen2brain/go-fitz v1.28.1
 	github.com/go-text/typesetting v0.3.5
 	github.com/google/go-cmp v0.7.0
 	github.com/google/gousb v1.1.3
@@ -22,9 +24,4 @@ require (
 	golang.org/x/sys v0.50.0
 	mvdan.cc/sh/v3 v3.14.1
 	pgregory.net/rapid v1.3.0
-)
-
-require (
-	github.com/ebitengine/purego v0.10.1 // indirect
-	github.com/gen2brain/go-fitz v1.28.1 // indirect
 )
