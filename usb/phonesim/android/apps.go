@@ -119,18 +119,20 @@ var keyguard = focus{"com.android.systemui", ""}
 // focused gives the window with the focus, null in a transition, and the last app that had it.
 func (d *Device) focused() (now, app focus) {
 	pkg, activity := d.screen.Focus()
-	on := d.screen.ScreenOn()
+	shut := d.screen.Locked() || !d.screen.ScreenOn()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	now = focus{pkg, shortActivity(pkg, activity)}
-	if !now.null() {
+	if now = (focus{pkg, shortActivity(pkg, activity)}); now.pkg == keyguard.pkg {
+		now = keyguard
+	}
+	if !now.null() && now != keyguard {
 		d.lastFocus = now
 	}
 	app = d.lastFocus
 	switch {
 	case d.faults.NullFocus:
 		now = focus{}
-	case d.locked || !on:
+	case shut:
 		now = keyguard
 	}
 	return now, app

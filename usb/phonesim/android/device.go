@@ -11,6 +11,7 @@ import (
 
 	"phonerack/usb/phonesim/android/memfs"
 	"phonerack/usb/phonesim/android/mksh"
+	"phonerack/usb/phonesim/screen"
 )
 
 // Config describes a phone. Only Screen must be given.
@@ -24,8 +25,9 @@ type Config struct {
 	// Second adds another physical display, as foldables have.
 	Second bool
 	// Locked starts the phone at the lock screen, and locks it whenever the display goes off.
-	// A swipe up, the MENU key or "wm dismiss-keyguard" unlocks it.
+	// A swipe up, the MENU key or "wm dismiss-keyguard" unlocks it, or with PIN lead to where that is typed.
 	Locked bool
+	PIN    string
 	// Storage is the size of the data partition in bytes, the bound of the memory that files take;
 	// 0 is 512 MiB.
 	Storage int64
@@ -65,9 +67,7 @@ type Device struct {
 	properties map[string]string
 	settings   map[string]map[string]string // by namespace
 	battery    battery
-	thermal    int // status, 0 to 6
-	locked     bool
-	touch      int             // y of a finger on the lock screen
+	thermal    int             // status, 0 to 6
 	methods    map[string]bool // input methods: enabled or not
 	disabled   map[string]bool // packages
 	lastFocus  focus           // the last one that was not null
@@ -112,7 +112,7 @@ func New(c Config) (*Device, error) {
 	d := &Device{
 		config: c, release: r, screen: c.Screen, now: c.Clock,
 		faults: c.Faults, rng: rand.New(rand.NewPCG(c.Seed, 0x70686f6e65)),
-		locked: c.Locked, battery: newBattery(), disabled: map[string]bool{}, pids: map[string]int{},
+		battery: newBattery(), disabled: map[string]bool{}, pids: map[string]int{},
 	}
 	d.properties = d.defaultProperties()
 	d.settings = d.defaultSettings()
@@ -146,14 +146,13 @@ func sleep(ctx context.Context, d time.Duration) error {
 // boot starts the phone's life anew: a boot id, the time since boot, a faked battery forgotten.
 func (d *Device) boot() {
 	d.screen.SetScreenOn(true)
+	d.screen.SetKeyguard(screen.Keyguard{On: d.config.Locked, PIN: d.config.PIN})
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.booted = d.now()
 	a, b := d.rng.Uint64(), d.rng.Uint64()
 	d.bootID = fmt.Sprintf("%08x-%04x-4%03x-%04x-%012x", a>>32, a>>16&0xffff, a&0xfff, b>>48&0x3fff|0x8000, b&0xffffffffffff)
-	d.locked = d.config.Locked
 	d.battery.reset()
-	d.touch = 0
 	d.log = nil
 	d.lastFocus = focus{}
 	clear(d.pids)

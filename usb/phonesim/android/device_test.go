@@ -93,6 +93,22 @@ func (f *fakeScreen) StartSwipe(x1, y1, x2, y2 int, d, lasts time.Duration) {
 func (f *fakeScreen) Touch(a screen.TouchAction, x, y int) {
 	f.do("%s %d %d", [...]string{"down", "move", "up", "cancel"}[a], x, y)
 }
+func (f *fakeScreen) SetKeyguard(screen.Keyguard) {}
+func (f *fakeScreen) DismissKeyguard()            {}
+func (f *fakeScreen) Locked() bool                { return false }
+
+func (f *fakeScreen) Windows() []screen.Window {
+	bar := image.Rect(0, 0, 108, 10)
+	list := []screen.Window{{Kind: screen.StatusBarWindow, Package: "com.android.systemui", Frame: bar, Touchable: bar, Visible: true}}
+	keys := screen.Window{Kind: screen.KeyboardWindow, Frame: image.Rect(0, 10, 108, 240)}
+	if f.Keyboard() {
+		keys.Visible, keys.Touchable = true, image.Rect(0, 150, 108, 240)
+	}
+	pkg, activity := f.Focus()
+	app := screen.Window{Kind: screen.AppWindow, Package: pkg, Activity: activity, Frame: image.Rect(0, 0, 108, 240), Visible: true, Focused: true}
+	return append(list, keys, app)
+}
+
 func (f *fakeScreen) Shortcut(code int)         { f.do("ctrl %d", code) }
 func (f *fakeScreen) SetTyping(t screen.Typing) { f.set(func() { f.typing = t }) }
 func (f *fakeScreen) Type(text string) error    { f.do("type %q", text); return nil }

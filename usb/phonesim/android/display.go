@@ -28,6 +28,11 @@ type Display interface {
 	Keyboard() bool
 	Idle() bool
 
+	SetKeyguard(k screen.Keyguard)
+	DismissKeyguard()
+	Locked() bool
+	Windows() []screen.Window // the topmost first
+
 	Display() screen.Display
 	SetSize(width, height int) error
 	SetDensity(density int) error

@@ -24,6 +24,7 @@ var dumps = map[string]func(c *call, args []string) int{
 	"power":              dumpPower,
 	"telephony.registry": dumpNothing("last known state:\n  mCallState=0\n"),
 	"thermalservice":     dumpThermal,
+	"trust":              dumpTrust,
 	"wifi":               dumpNothing("Wi-Fi is enabled\n"),
 	"window":             dumpWindow,
 }

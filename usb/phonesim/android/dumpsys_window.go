@@ -1,6 +1,11 @@
 package android
 
-import "slices"
+import (
+	"fmt"
+	"strings"
+
+	"phonerack/usb/phonesim/screen"
+)
 
 // dumpWindow tells of windows, displays and the lock. Until Android 9 the focus is told by "windows",
 // from 10 on by "displays"; without a sub-command all is told.
@@ -13,8 +18,10 @@ func dumpWindow(c *call, args []string) int {
 		}
 	}
 	switch what {
-	case "windows", "w", "visible", "visible-apps":
-		c.windowList()
+	case "windows", "w":
+		c.windows()
+	case "visible", "visible-apps":
+		c.windowList(func(w *listed) bool { return w.Visible && (what == "visible" || w.Kind == screen.AppWindow) })
 	case "displays", "d":
 		c.windowDisplays()
 	case "policy", "p":
@@ -22,33 +29,32 @@ func dumpWindow(c *call, args []string) int {
 	case "", "all", "a":
 		c.windowPolicy()
 		c.windowDisplays()
-		c.windowList()
+		c.windows()
 	case "sessions", "s", "tokens", "t", "lastanr", "animator":
 		c.printf("WINDOW MANAGER (dumpsys window %s)\n", what)
 	default:
-		c.printf("Bad window command, or no windows match: %s\nUse -h for help.\n", what)
+		// A part of a window's name.
+		if c.windowList(func(w *listed) bool { return strings.Contains(w.name, what) }) == 0 {
+			c.printf("Bad window command, or no windows match: %s\nUse -h for help.\n", what)
+		}
 	}
 	return 0
 }
 
-func (c *call) windowList() {
+// windows lists all and tells what they are used for.
+func (c *call) windows() {
+	c.windowList(func(*listed) bool { return true })
 	now, last := c.focused()
-	c.printf("WINDOW MANAGER WINDOWS (dumpsys window windows)\n")
-	index := 0
-	entry := func(f focus, owner int) {
-		c.printf("  Window #%d Window{%s}:\n    mDisplayId=0 mSession=Session{%x} mClient=android.os.BinderProxy@%x\n"+
-			"    mOwnerUid=%d showForAllUsers=false package=%s appop=NONE\n", index, c.window(f), c.hash("session"+f.pkg), c.hash("client"+f.pkg), owner, f.pkg)
-		index++
-	}
-	entry(keyguard, 10050)
-	if c.screen.Keyboard() {
-		c.printf("  Window #%d Window{%x u0 InputMethod}:\n    mDisplayId=0 package=com.google.android.inputmethod.latin appop=NONE\n    mHasSurface=true isReadyForDisplay()=true\n",
-			index, c.hash("ime"))
-		index++
-	}
-	if !last.null() {
-		a, _ := c.find(last.pkg)
-		entry(last, a.uid)
+	if !now.null() && c.screen.Keyboard() {
+		target := "Window{" + c.window(now) + "}"
+		switch {
+		case c.release.version >= 12:
+			c.printf("\n  imeLayeringTarget in display# 0 %s\n  imeInputTarget in display# 0 %s\n  imeControlTarget in display# 0 %s\n", target, target, target)
+		case c.release.version >= 10:
+			c.printf("\n  mInputMethodTarget in display# 0 %s\n", target)
+		default:
+			c.printf("\n  mInputMethodTarget=%s\n", target)
+		}
 	}
 	if c.release.version < 10 {
 		c.focusLines("  ", now, last)
@@ -62,22 +68,18 @@ func (c *call) focusLines(indent string, now, last focus) {
 		focused = "Window{" + c.window(now) + "}"
 	}
 	if !last.null() {
-		app = "ActivityRecord{" + c.record(last) + "}"
-		if c.release.version < 11 {
-			app = "AppWindowToken{" + hex(c.hash("token"+last.pkg)) + " token=Token{" + hex(c.hash("binder"+last.pkg)) + " " + app + "}}"
-		}
+		app = c.appToken(last)
 	}
 	c.printf("%smCurrentFocus=%s\n%smFocusedApp=%s\n", indent, focused, indent, app)
 }
 
-func hex(n uint32) string {
-	const digits = "0123456789abcdef"
-	var b []byte
-	for ; n > 0 || len(b) == 0; n >>= 4 {
-		b = append(b, digits[n&15])
+// appToken is what an app's windows belong to.
+func (d *Device) appToken(f focus) string {
+	record := "ActivityRecord{" + d.record(f) + "}"
+	if d.release.version < 11 {
+		return fmt.Sprintf("AppWindowToken{%x token=Token{%x %s}}", d.hash("token"+f.pkg), d.hash("binder"+f.pkg), record)
 	}
-	slices.Reverse(b)
-	return string(b)
+	return record
 }
 
 func (c *call) windowDisplays() {
@@ -120,9 +122,7 @@ func rotationName(quarters, version int) string {
 
 func (c *call) windowPolicy() {
 	on := c.screen.ScreenOn()
-	c.mu.Lock()
-	locked := c.locked
-	c.mu.Unlock()
+	locked := c.screen.Locked()
 	state := "SCREEN_STATE_OFF"
 	if on {
 		state = "SCREEN_STATE_ON"
@@ -134,7 +134,26 @@ func (c *call) windowPolicy() {
 	} else {
 		c.printf("    mShowingDream=false mDreamingLockscreen=%t\n", locked && !on)
 	}
+	secure := c.config.PIN != ""
 	c.printf("    KeyguardServiceDelegate\n      showing=%t\n      showingAndNotOccluded=%t\n      inputRestricted=%t\n      occluded=false\n"+
-		"      secure=false\n      screenState=%s\n      interactiveState=%s\n", locked, locked, locked, state, map[bool]string{true: "INTERACTIVE_STATE_AWAKE", false: "INTERACTIVE_STATE_SLEEP"}[on])
+		"      secure=%t\n      screenState=%s\n      interactiveState=%s\n", locked, locked, locked, secure, state, map[bool]string{true: "INTERACTIVE_STATE_AWAKE", false: "INTERACTIVE_STATE_SLEEP"}[on])
 	c.printf("    KeyguardStateMonitor\n        mIsShowing=%t\n        mSimSecure=false\n        mInputRestricted=%t\n        mCurrentUserId=0\n", locked, locked)
+}
+
+// dumpTrust tells whether the phone is locked by something that only its user knows.
+func dumpTrust(c *call, _ []string) int {
+	bit := func(b bool) int {
+		if b {
+			return 1
+		}
+		return 0
+	}
+	active := ""
+	if c.release.version >= 13 {
+		active = ", isActiveUnlockRunning=0"
+	}
+	locked := c.screen.Locked() && c.config.PIN != ""
+	c.printf("Trust manager state:\n User \"Owner\" (id=0, flags=0x13) (current): trusted=0, trustManaged=0, deviceLocked=%d%s, strongAuthRequired=0x%x\n"+
+		"   Enabled agents:\n   Events:\n", bit(locked), active, bit(locked && c.config.Locked))
+	return 0
 }

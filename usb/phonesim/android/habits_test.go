@@ -222,36 +222,6 @@ func TestFocusInTransitionAndOnTwoDisplays(t *testing.T) {
 	wantContains(t, "focus", p.ok("dumpsys window"), "mCurrentFocus=null\n")
 }
 
-func TestLockScreen(t *testing.T) {
-	p := newPhone(t, 14, func(c *Config) { c.Locked = true })
-	lock := func(want bool) {
-		t.Helper()
-		text := "mIsShowing=false"
-		if want {
-			text = "mIsShowing=true"
-		}
-		wantContains(t, "policy", p.ok("dumpsys window policy"), text)
-	}
-	lock(true)
-	wantContains(t, "focus", p.ok("dumpsys window displays"), "NotificationShade}")
-	p.ok("input tap 5 5; input text x; input keyevent 66")
-	if did := p.screen.take(); did != "" {
-		t.Errorf("did %s", did)
-	}
-	p.ok("uiautomator dump")
-	wantContains(t, "dump", p.ok("cat /sdcard/window_dump.xml"), "com.android.systemui", `text="10:00"`)
-	p.ok("input swipe 50 230 50 10")
-	lock(false)
-	p.ok("input keyevent POWER")
-	lock(true)
-	p.ok("input keyevent POWER; wm dismiss-keyguard")
-	lock(false)
-	p.ok("input keyevent SLEEP; input keyevent WAKEUP; input keyevent MENU; input tap 5 5")
-	if did := p.screen.take(); did != "tap 5 5" {
-		t.Errorf("did %s", did)
-	}
-}
-
 func TestBatteryReadings(t *testing.T) {
 	p := newPhone(t, 14, nil)
 	r := p.Battery()

@@ -256,7 +256,7 @@ func (c *inputCall) tap() error {
 	if err == nil {
 		err = c.allowed()
 	}
-	if err == nil && c.touchable() {
+	if err == nil {
 		c.screen.Tap(n[0], n[1])
 	}
 	return err
@@ -295,11 +295,6 @@ func (c *inputCall) swipe() error {
 		return err
 	}
 	lasts := time.Duration(float64(took) * c.config.Latency)
-	if !c.touchable() {
-		err := c.wait(c.ctx, lasts)
-		c.unlockBySwipe(n[1] - n[3])
-		return err
-	}
 	c.screen.StartSwipe(n[0], n[1], n[2], n[3], took, lasts)
 	if err := c.wait(c.ctx, lasts); err != nil {
 		if c.release.version < 11 {
@@ -308,29 +303,6 @@ func (c *inputCall) swipe() error {
 		return err
 	}
 	return nil
-}
-
-// unlockDistance is how far up a swipe must go to open the lock screen, in pixels.
-const unlockDistance = 200
-
-func (d *Device) unlockBySwipe(up int) {
-	if up > unlockDistance && d.screen.ScreenOn() {
-		d.unlock()
-	}
-}
-
-func (d *Device) unlock() {
-	d.mu.Lock()
-	d.locked = false
-	d.mu.Unlock()
-}
-
-// touchable reports that the app on the display gets what is touched.
-func (d *Device) touchable() bool {
-	on := d.screen.ScreenOn()
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return on && !d.locked
 }
 
 var touchActions = map[string]screen.TouchAction{
@@ -361,17 +333,7 @@ func (c *inputCall) motion() error {
 	if err := c.allowed(); err != nil {
 		return err
 	}
-	if c.touchable() {
-		c.screen.Touch(action, n[0], n[1])
-		return nil
-	}
-	c.mu.Lock()
-	from := c.touch
-	c.touch = n[1]
-	c.mu.Unlock()
-	if action == screen.TouchUp {
-		c.unlockBySwipe(from - n[1])
-	}
+	c.screen.Touch(action, n[0], n[1])
 	return nil
 }
 

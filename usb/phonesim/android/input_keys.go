@@ -87,40 +87,21 @@ var repeating = []int{19, 20, 21, 22, 67, 112}
 
 // press presses one key.
 func (d *Device) press(code int, long bool) {
-	on := d.screen.ScreenOn()
 	switch code {
 	case keyPower:
 		if long {
 			return // opens the power menu, which nobody looks at
 		}
-		d.wake(!on)
-	case keySleep, 276:
-		d.wake(false)
+		d.screen.SetScreenOn(!d.screen.ScreenOn())
+	case keySleep, keySoftSleep:
+		d.screen.SetScreenOn(false)
 	case keyWakeUp:
-		d.wake(true)
+		d.screen.SetScreenOn(true)
 	default:
-		if !on {
-			return
-		}
-		switch {
-		case d.touchable():
+		d.screen.Key(code)
+		if long && slices.Contains(repeating, code) {
 			d.screen.Key(code)
-			if long && slices.Contains(repeating, code) {
-				d.screen.Key(code)
-			}
-		case code == keyMenu:
-			d.unlock()
 		}
-	}
-}
-
-// wake turns the display on or off.
-func (d *Device) wake(on bool) {
-	d.screen.SetScreenOn(on)
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if !on && d.config.Locked {
-		d.locked = true
 	}
 }
 
@@ -160,7 +141,7 @@ func (c *inputCall) combination() error {
 	}
 	code, held := codes[len(codes)-1], codes[:len(codes)-1]
 	ctrl := slices.Contains(held, keyCtrlLeft) || slices.Contains(held, keyCtrlRight)
-	if ctrl && c.release.version >= 13 && c.touchable() {
+	if ctrl && c.release.version >= 13 {
 		c.screen.Shortcut(code)
 		return nil
 	}
@@ -188,7 +169,7 @@ func (c *inputCall) text() error {
 	if killed != nil && c.release.version < 11 {
 		text = text[:len(text)/2] // it was a program that typed, and it is dead
 	}
-	if text = c.spoil(text); text == "" || !c.touchable() {
+	if text = c.spoil(text); text == "" {
 		return killed
 	}
 	if err := c.screen.Type(text); err != nil {

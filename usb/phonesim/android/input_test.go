@@ -139,3 +139,34 @@ func TestSelectAllByKeyCombination(t *testing.T) {
 		t.Errorf("Android 12 tells the key what is held: %q", got)
 	}
 }
+
+func TestRotationFollowsSettingsAndWindowManager(t *testing.T) {
+	p, engine := realPhone(t, 14)
+	for _, step := range []struct {
+		cmd  string
+		want int
+	}{
+		{"settings put system user_rotation 1", 1},
+		{"settings put system accelerometer_rotation 1", 0},
+		{"settings put system accelerometer_rotation 0", 1},
+		{"wm user-rotation lock 3", 3},
+		{"wm user-rotation free", 0},
+		{"content insert --uri content://settings/system --bind name:s:accelerometer_rotation --bind value:i:0", 3},
+	} {
+		p.ok(step.cmd)
+		if got := engine.Rotation(); got != step.want {
+			t.Errorf("%s: rotation %d, want %d", step.cmd, got, step.want)
+		}
+	}
+	if out := p.ok("wm user-rotation"); out != "lock 3\n" {
+		t.Errorf("told %q", out)
+	}
+	q, engine := realPhone(t, 11)
+	q.ok("wm set-user-rotation lock 1")
+	if engine.Rotation() != 1 {
+		t.Error("Android 11 did not turn")
+	}
+	if _, errOut, _ := q.sh("wm user-rotation lock 0"); errOut != "Unknown command: user-rotation\n" {
+		t.Errorf("%q", errOut)
+	}
+}

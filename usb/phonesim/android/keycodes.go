@@ -4,12 +4,11 @@ import "strconv"
 
 // Key codes that the system itself acts on.
 const (
-	keyHome   = 3
-	keyBack   = 4
-	keyPower  = 26
-	keyMenu   = 82
-	keySleep  = 223
-	keyWakeUp = 224
+	keyHome      = 3
+	keyPower     = 26
+	keySleep     = 223
+	keyWakeUp    = 224
+	keySoftSleep = 276
 )
 
 // keyNames are the names of android.view.KeyEvent without "KEYCODE_".

@@ -109,22 +109,12 @@ func (c *call) validDisplay(id string) bool {
 	return id == firstDisplay || id == secondDisplay && c.config.Second || id == "0" && c.release.version < 14
 }
 
-// picture is what the display shows: black if it is off or not to be seen, dark if it is locked.
+// picture is what the display shows: black if it is off or not to be seen.
 func (d *Device) picture(f Faults) *image.RGBA {
 	img := d.screen.Render()
-	d.mu.Lock()
-	locked := d.locked
-	d.mu.Unlock()
-	shade := -1
-	switch {
-	case f.Black || !d.screen.ScreenOn():
-		shade = 0
-	case locked:
-		shade = 24
-	}
-	if shade >= 0 {
+	if f.Black || !d.screen.ScreenOn() {
 		for i := 0; i+3 < len(img.Pix); i += 4 {
-			img.Pix[i], img.Pix[i+1], img.Pix[i+2], img.Pix[i+3] = byte(shade), byte(shade), byte(shade), 255
+			img.Pix[i], img.Pix[i+1], img.Pix[i+2], img.Pix[i+3] = 0, 0, 0, 255
 		}
 	}
 	return img

@@ -119,7 +119,7 @@ func svc(c *call) int {
 		}
 		c.setSetting("global", "stay_on_while_plugged_in", v)
 		if v != "0" {
-			c.wake(true)
+			c.screen.SetScreenOn(true)
 		}
 		return 0
 	case "power reboot":

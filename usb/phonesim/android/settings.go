@@ -50,17 +50,19 @@ func (d *Device) setSetting(namespace, key, value string) bool {
 	if ok {
 		ns[key] = value
 	}
-	rotate := d.settings["system"]["accelerometer_rotation"] == "0"
+	locked := d.settings["system"]["accelerometer_rotation"] == "0"
 	d.mu.Unlock()
 	if !ok {
 		return false
 	}
 	switch key {
 	case "user_rotation", "accelerometer_rotation":
-		if v, _ := d.setting("system", "user_rotation"); rotate {
-			n, _ := strconv.Atoi(v)
-			d.screen.SetRotation(n & 3)
+		// A phone that follows its sensor stands upright in the rack.
+		n := 0
+		if v, _ := d.setting("system", "user_rotation"); locked {
+			n, _ = strconv.Atoi(v)
 		}
+		d.screen.SetRotation(n & 3)
 	case "window_animation_scale", "transition_animation_scale", "animator_duration_scale":
 		d.screen.SetAnimationScale(d.animationScale())
 	case "default_input_method":

@@ -69,7 +69,7 @@ func (c *call) dump(args []string) int {
 	case err != nil:
 		return exitKilled
 	}
-	tree := c.tree()
+	tree := c.screen.Tree()
 	switch {
 	case failure == DumpSilent:
 		c.logf("E", "AndroidRuntime", "java.lang.NullPointerException: childNafCheck")
@@ -139,26 +139,6 @@ func (c *call) waitIdle(restless bool) error {
 		}
 	}
 	return errTimeout
-}
-
-// tree is the tree of the active window: the lock screen's while the phone is locked.
-func (d *Device) tree() *screen.Node {
-	root := d.screen.Tree()
-	d.mu.Lock()
-	locked := d.locked
-	d.mu.Unlock()
-	if root == nil || !locked {
-		return root
-	}
-	const pkg = "com.android.systemui"
-	clock := &screen.Node{
-		Class: "android.widget.TextClock", ResourceID: pkg + ":id/clock", Package: pkg, Enabled: true, Bounds: root.Bounds,
-		Text: d.now().In(d.config.Zone).Format("15:04"),
-	}
-	return &screen.Node{
-		Class: "android.widget.FrameLayout", ResourceID: pkg + ":id/keyguard_root_view", Package: pkg, Enabled: true,
-		Bounds: root.Bounds, Children: []*screen.Node{clock},
-	}
 }
 
 // compress leaves out what is of no importance to accessibility: groups without text that do nothing.

@@ -24,16 +24,22 @@ func wmCommand(c *call) int {
 	if len(args) > 1 {
 		value = args[1]
 	}
+	rotation := "set-user-rotation"
+	if c.release.version >= 12 {
+		rotation = "user-rotation"
+	}
 	switch args[0] {
 	case "size":
 		return c.wmSize(value)
 	case "density":
 		return c.wmDensity(value)
 	case "dismiss-keyguard":
-		c.unlock()
+		c.screen.DismissKeyguard()
 		return 0
-	case "user-rotation", "set-user-rotation":
-		return c.wmRotation(args[1:])
+	case rotation:
+		if c.release.version >= 10 {
+			return c.wmRotation(args[1:])
+		}
 	case "overscan", "scaling", "screen-capture", "surface-trace", "tracing", "set-fix-to-user-rotation", "fixed-to-user-rotation":
 		return 0
 	}

@@ -150,6 +150,9 @@ func (e *Engine) SetScreenOn(on bool) {
 func (e *Engine) setOn(on bool) {
 	if on != e.on {
 		e.on, e.finger = on, nil
+		if !on {
+			e.lockUp()
+		}
 		e.version++
 	}
 }

@@ -70,6 +70,9 @@ type Engine struct {
 	arrivals       []arrival // in the order in which they fall due
 	composition    string    // letters that the input method holds
 	finger         *finger   // nil: none is on the display
+	keyguard       Keyguard
+	wrongPINs      int       // in a row
+	barred         time.Time // until when no PIN is taken
 	journal        []string
 
 	processes map[string]*process

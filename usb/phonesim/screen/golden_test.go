@@ -103,6 +103,21 @@ var scenes = []struct {
 		}
 		d.settle()
 	}},
+	{"lock", []string{"en", "ar", "zh"}, 0, func(d *driver) { d.SetKeyguard(Keyguard{On: true}) }},
+	{"lock_pin", []string{"en", "zh"}, 0, func(d *driver) {
+		d.SetKeyguard(Keyguard{On: true, PIN: "1234"})
+		d.DismissKeyguard()
+		d.settle()
+		d.tap("key7")
+		d.tap("key_enter")
+	}},
+	{"composing", []string{"en"}, 0, func(d *driver) {
+		d.open("com.phonerack.messenger")
+		d.tap("Ana")
+		d.tap("input")
+		d.SetTyping(Typing{Composing: true})
+		d.typeText("nihao")
+	}},
 	{"landscape", []string{"en", "ar"}, 1, func(d *driver) {
 		d.open("com.phonerack.messenger")
 		d.tap("conversation")

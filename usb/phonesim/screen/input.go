@@ -6,9 +6,11 @@ import (
 	"time"
 )
 
-// touchSlopDP is how far a finger may wander and still tap; longPress is how long it rests to press long.
+// touchSlopDP is how far a finger may wander and still tap, swipeUpDP how far it goes to open a screen that
+// takes a swipe up; longPress is how long it rests to press long.
 const (
 	touchSlopDP = 8
+	swipeUpDP   = 100
 	longPress   = 400 * time.Millisecond
 )
 
@@ -45,12 +47,16 @@ func (e *Engine) swipe(from, to image.Point, d time.Duration) {
 		e.touch(from, d >= longPress)
 		return
 	}
-	if w, v := e.scrolling(from, delta); v != nil {
+	w, v := e.scrolling(from, delta)
+	switch {
+	case v != nil:
 		e.scroll(w, v, delta)
+	case w != nil && -delta.Y >= e.px(swipeUpDP):
+		e.run(w, e.scope(w), w.screen.SwipeUp, new(budget))
 	}
 }
 
-// scrolling finds the innermost view at a point that can follow a finger's movement.
+// scrolling finds the innermost view at a point that can follow a finger's movement, and the window that gets it.
 func (e *Engine) scrolling(from, delta image.Point) (*window, *view) {
 	s := e.current()
 	if !e.on || s.keyboard != nil && from.In(s.keyboard.rect) {

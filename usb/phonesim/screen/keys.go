@@ -13,6 +13,7 @@ const (
 	KeyTab        = 61
 	KeySpace      = 62
 	KeyEnter      = 66
+	KeyMenu       = 82
 	KeyDel        = 67
 	KeyEscape     = 111
 	KeyForwardDel = 112
@@ -112,7 +113,14 @@ func (e *Engine) key(code int) {
 
 func (e *Engine) systemKey(code int) {
 	w := e.active()
+	if e.isLocked() && (code == KeyHome || code == KeyAppSwitch) {
+		return
+	}
 	switch code {
+	case KeyMenu:
+		if e.isLocked() {
+			e.tryPIN("")
+		}
 	case KeyHome:
 		e.hideSystem()
 		e.home()

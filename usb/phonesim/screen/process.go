@@ -11,7 +11,7 @@ import (
 type Package struct {
 	Name     string
 	Label    string // in the phone's language
-	Activity string // that Launch starts, ".MainActivity"
+	Activity string // that Launch starts, ".MainActivity"; empty: none
 	Version  string
 	System   bool // has no icon on the home screen
 }
@@ -48,10 +48,17 @@ func (e *Engine) Packages() []Package {
 	for _, name := range e.bundle.Names() {
 		a := e.bundle.Apps[name]
 		scope := app.NewScope(a, e.language, a.NewState(e.seed))
-		out = append(out, Package{Name: name, Label: a.Label.Eval(scope), Activity: a.Activity, Version: a.Version, System: a.Hidden})
+		p := Package{Name: name, Label: a.Label.Eval(scope), Activity: a.Activity, Version: a.Version, System: a.Hidden}
+		if system(name) {
+			p.Activity = ""
+		}
+		out = append(out, p)
 	}
 	return out
 }
+
+// system tells the packages whose windows the phone itself opens.
+func system(pkg string) bool { return pkg == app.System || pkg == app.SystemUI }
 
 // Running returns the packages that have a window, the last used first.
 func (e *Engine) Running() []string {
@@ -72,7 +79,7 @@ func (e *Engine) Launch(pkg string) error {
 }
 
 func (e *Engine) launch(pkg string) error {
-	if e.bundle.Apps[pkg] == nil || pkg == app.System {
+	if e.bundle.Apps[pkg] == nil || system(pkg) {
 		return fmt.Errorf("launch %s: %w", pkg, ErrUnknownPackage)
 	}
 	if e.front.app.Package == pkg {
@@ -118,7 +125,7 @@ func (e *Engine) Stop(pkg string) {
 
 func (e *Engine) stop(pkg string) {
 	p := e.processes[pkg]
-	if p == nil || p.starting {
+	if p == nil || p.starting || pkg == app.SystemUI {
 		return
 	}
 	p.windows = nil
@@ -148,7 +155,7 @@ func (e *Engine) Clear(pkg string) error {
 func (e *Engine) Crash(pkg string) error {
 	e.lock()
 	defer e.mu.Unlock()
-	if e.bundle.Apps[pkg] == nil || pkg == app.System {
+	if e.bundle.Apps[pkg] == nil || system(pkg) {
 		return fmt.Errorf("crash %s: %w", pkg, ErrUnknownPackage)
 	}
 	if p := e.processes[pkg]; p != nil && len(p.windows) > 0 {
@@ -158,7 +165,7 @@ func (e *Engine) Crash(pkg string) error {
 }
 
 func (e *Engine) crash(p *process) {
-	if p.starting || p.app.Package == app.System {
+	if p.starting || system(p.app.Package) {
 		return
 	}
 	e.journal = append(e.journal, p.app.Package+" crashed")
@@ -194,8 +201,12 @@ func (e *Engine) open(p *process, s *app.Screen, args map[string]any, b *budget)
 	}
 }
 
-// active is the window that has the input: the system's topmost, else the front app's.
+// active is the window that has the input: the lock screen's or the system's topmost, else the front app's.
 func (e *Engine) active() *window {
+	if e.isLocked() {
+		p := e.processes[app.SystemUI]
+		return p.windows[len(p.windows)-1]
+	}
 	if sys := e.processes[app.System]; sys != nil && len(sys.windows) > 0 {
 		return sys.windows[len(sys.windows)-1]
 	}
@@ -226,6 +237,7 @@ func (e *Engine) back(w *window) {
 	case w != p.windows[0]:
 		e.close(w)
 		e.move(-1)
+	case p.app.Package == app.SystemUI: // the lock screen stays
 	case p.app.Package != app.Launcher:
 		e.home() // the app stays as it is, behind the home screen
 	}
@@ -252,7 +264,7 @@ func (e *Engine) phone() map[string]any {
 	s := e.size()
 	return map[string]any{
 		"time": e.now.Format("15:04"), "date": e.now.Format("2006-01-02"),
-		"battery": float64(e.battery), "charging": e.charging, "language": e.language, "seed": float64(e.seed & 0xffff),
+		"battery": float64(e.battery), "charging": e.charging, "language": e.language, "seed": float64(e.seed & 0xffff), "lockout": e.lockedOut(),
 		"width": float64(s.X), "height": float64(s.Y), "density": float64(e.density()),
 		"apps": e.apps(e.bundle.Names()), "tasks": e.apps(e.running()),
 	}

@@ -110,6 +110,9 @@ func (e *Engine) current() *scene {
 	if sys := e.processes[app.System]; sys != nil {
 		windows = slices.Concat(windows, sys.windows)
 	}
+	if e.isLocked() {
+		windows = e.processes[app.SystemUI].windows
+	}
 	base := 0
 	for i, w := range windows {
 		if !w.screen.Dialog {

@@ -82,6 +82,10 @@ func (e *Engine) step(w *window, scope *app.Scope, s *app.Step, b *budget) {
 	case !s.Launch.Empty():
 		// A package that is not installed leaves the home screen as it is.
 		_ = e.launch(app.String(s.Launch.Eval(scope), e.language))
+	case !s.Unlock.Empty():
+		if w.process.app.Package == app.SystemUI {
+			e.tryPIN(app.String(s.Unlock.Eval(scope), e.language))
+		}
 	case !s.Stop.Empty():
 		e.stop(app.String(s.Stop.Eval(scope), e.language))
 	default:

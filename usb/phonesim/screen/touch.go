@@ -127,6 +127,9 @@ func (e *Engine) lift() {
 		e.swipe(f.from, f.swipe.to, f.swipe.took)
 	case f.drag == nil:
 		e.touch(f.from, false)
+	case f.drag.window == nil && f.from.Y-f.last.Y >= e.px(swipeUpDP) && !f.held:
+		w := e.current().active().window
+		e.run(w, e.scope(w), w.screen.SwipeUp, new(budget))
 	}
 }
 

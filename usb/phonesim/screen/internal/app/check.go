@@ -156,8 +156,8 @@ func (c *checker) screenTree(s *Screen) error {
 	c.screen, c.node = s, ""
 	s.Activity = cmp.Or(s.Activity, c.app.Activity)
 	s.Keyboard = cmp.Or(s.Keyboard, "cover")
-	if s.Keyboard != "cover" && s.Keyboard != "resize" {
-		return fmt.Errorf("keyboard is cover or resize, not %q", s.Keyboard)
+	if s.Keyboard != "cover" && s.Keyboard != "resize" && s.Keyboard != "none" {
+		return fmt.Errorf("keyboard is cover, resize or none, not %q", s.Keyboard)
 	}
 	for p, def := range map[*Paint]string{&s.Background: "background", &s.StatusBar: "status_bar"} {
 		if p.Names == nil {
@@ -170,8 +170,14 @@ func (c *checker) screenTree(s *Screen) error {
 	saved := c.names
 	defer func() { c.names = saved }()
 	c.names = slices.Concat(c.names, s.Args, keys(s.Variables))
+	if err := c.template(&s.Title); err != nil {
+		return fmt.Errorf("title: %w", err)
+	}
 	if err := c.steps(s.Enter); err != nil {
 		return fmt.Errorf("enter: %w", err)
+	}
+	if err := c.steps(s.SwipeUp); err != nil {
+		return fmt.Errorf("swipe_up: %w", err)
 	}
 	if s.Focus != "" && !hasEdit(s.Root, s.Focus) {
 		return fmt.Errorf("focus: the screen has no edit %q", s.Focus)

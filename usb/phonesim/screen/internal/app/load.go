@@ -44,7 +44,7 @@ func (b *Bundle) Names() []string { return slices.Sorted(maps.Keys(b.Apps)) }
 // maxFile bounds one file of an app, in bytes.
 const maxFile = 1 << 20
 
-// Load reads the apps of fsys: one folder a package, all of its .yaml files. The system's package and
+// Load reads the apps of fsys: one folder a package, all of its .yaml files. The system's packages and
 // the launcher come from fallback where fsys has none. Every fault is an *Error; Load stops at the first.
 func Load(fsys, fallback fs.FS) (*Bundle, error) {
 	b := &Bundle{Apps: make(map[string]*App)}
@@ -60,7 +60,7 @@ func Load(fsys, fallback fs.FS) (*Bundle, error) {
 			return nil, err
 		}
 	}
-	for _, name := range []string{System, Launcher} {
+	for _, name := range []string{System, Launcher, SystemUI} {
 		if b.Apps[name] == nil {
 			if b.Apps[name], err = read(fallback, name); err != nil {
 				return nil, err

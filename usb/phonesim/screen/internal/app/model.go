@@ -14,8 +14,11 @@ var Languages = []string{"en", "ar", "zh"}
 // windows that the phone itself opens.
 const System = "android"
 
-// Launcher is the package of the home screen.
-const Launcher = "com.android.launcher3"
+// Launcher is the package of the home screen, SystemUI that of the lock screen.
+const (
+	Launcher = "com.android.launcher3"
+	SystemUI = "com.android.systemui"
+)
 
 // App is one app. Its files are merged: each may hold any of the maps.
 type App struct {
@@ -51,11 +54,13 @@ type Screen struct {
 	Variables  map[string]Value `yaml:"variables"`  // fresh each time the screen opens
 	Background Paint            `yaml:"background"` // default: the colour "background"
 	StatusBar  Paint            `yaml:"status_bar"` // default: the colour "status_bar"
-	Keyboard   string           `yaml:"keyboard"`   // "cover" (default) or "resize"
+	Keyboard   string           `yaml:"keyboard"`   // "cover" (default), "resize" or "none"
 	Focus      string           `yaml:"focus"`      // id of the edit that has the focus when the screen opens
+	Title      Template         `yaml:"title"`      // of a system dialog's window
 	Secure     bool             `yaml:"secure"`     // FLAG_SECURE: screenshots are black
 	Cancelable *bool            `yaml:"cancelable"` // dialogs: BACK and a tap outside dismiss it; default true
 	Enter      []*Step          `yaml:"enter"`
+	SwipeUp    []*Step          `yaml:"swipe_up"` // where nothing scrolls
 	Root       *Widget          `yaml:"root"`
 
 	Dialog bool `yaml:"-"`
@@ -118,6 +123,7 @@ type Step struct {
 	Journal   Template        `yaml:"journal"`
 	Launch    Expr            `yaml:"launch"`
 	Stop      Expr            `yaml:"stop"`
+	Unlock    Expr            `yaml:"unlock"` // the lock screen: tries a PIN
 	Crash     bool            `yaml:"crash"`
 	Focus     string          `yaml:"focus"`
 	Hide      bool            `yaml:"hide_keyboard"`

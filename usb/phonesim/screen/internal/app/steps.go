@@ -26,7 +26,7 @@ func (c *checker) step(s *Step) error {
 	verbs := 0
 	for _, set := range []bool{
 		s.Go != "", s.Replace != "", s.Open != "", s.Back, s.Home, s.Dismiss, len(s.Set) > 0, s.Add != nil, s.Remove != nil,
-		s.Delay.Duration > 0, !s.Journal.Empty(), !s.Launch.Empty(), !s.Stop.Empty(), s.Crash, s.Focus != "", s.Hide, !s.If.Empty(), s.ScrollEnd != "",
+		s.Delay.Duration > 0, !s.Journal.Empty(), !s.Launch.Empty(), !s.Stop.Empty(), s.Crash, s.Focus != "", s.Hide, !s.If.Empty(), s.ScrollEnd != "", !s.Unlock.Empty(),
 	} {
 		if set {
 			verbs++
@@ -35,7 +35,7 @@ func (c *checker) step(s *Step) error {
 	if verbs != 1 {
 		return fmt.Errorf("a step does exactly one thing, this one %d", verbs)
 	}
-	for _, e := range []*Expr{&s.Launch, &s.Stop, &s.If} {
+	for _, e := range []*Expr{&s.Launch, &s.Stop, &s.If, &s.Unlock} {
 		if err := c.expr(e); err != nil {
 			return err
 		}
