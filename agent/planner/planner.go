@@ -29,11 +29,13 @@ type Request struct {
 }
 
 // Decision is one tool call. StepIndex counts a task's decisions from 0 and is
-// given by the planner that keeps the log; others leave it 0.
+// given by the planner that keeps the log; others leave it 0. Tokens is what the
+// question and its answer cost, 0 if the planner does not count.
 type Decision struct {
 	StepIndex int             `json:"step_index"`
 	Tool      string          `json:"tool_name"`
 	Arguments json.RawMessage `json:"arguments"`
+	Tokens    int             `json:"tokens,omitempty"`
 }
 
 // Planner decides turns. Decide blocks until it has a decision, has failed or

@@ -1,0 +1,94 @@
+package record
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+//go:embed page.html
+var pageText string
+
+// page is what page.html shows. The steps come from the file again, so that no
+// attempt holds all its scenes in memory.
+type page struct {
+	Task  Task
+	Steps iter.Seq[Step]
+}
+
+var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
+	"clock":   func(t time.Time) string { return t.Format("15:04:05") },
+	"day":     func(t time.Time) string { return t.Format("2006-01-02 15:04:05 MST") },
+	"seconds": seconds,
+	"took":    func(t Task) string { return t.End.At.Sub(t.Started).Round(100 * time.Millisecond).String() },
+	"text":    func(raw json.RawMessage) string { return string(raw) },
+	"list":    func(items []string) string { return strings.Join(items, ", ") },
+	"shares":  shares,
+	"box":     boxOf,
+	"last":    func(points [][2]int) [2]int { return points[len(points)-1] },
+	"lines":   func(s string) int { return strings.Count(s, "\n") },
+}).Parse(pageText))
+
+func seconds(ms int64) string { return fmt.Sprintf("%.1f s", float64(ms)/1000) }
+
+// share is a part of a step's time.
+type share struct {
+	Name string
+	MS   int64
+}
+
+// shares are the parts of a step's time that took any.
+func shares(t Times) []share {
+	var some []share
+	for _, s := range []share{
+		{"look", t.Observe},
+		{"decide", t.Decide},
+		{"act", t.Act},
+		{"settle", t.Settle},
+		{"paused", t.Paused},
+		{"waited", t.Waited},
+	} {
+		if s.MS > 0 {
+			some = append(some, s)
+		}
+	}
+	return some
+}
+
+// box is a rectangle as SVG draws it.
+type box struct{ X, Y, Width, Height int }
+
+// boxOf returns nil for what is no rectangle.
+func boxOf(bounds []int) *box {
+	if len(bounds) != 4 || bounds[2] <= bounds[0] || bounds[3] <= bounds[1] {
+		return nil
+	}
+	return &box{bounds[0], bounds[1], bounds[2] - bounds[0], bounds[3] - bounds[1]}
+}
+
+// writePage replaces index.html as a whole.
+func (w *Writer) writePage() error {
+	var broken error
+	p := page{Task: w.task, Steps: func(yield func(Step) bool) {
+		for s, err := range Steps(w.dir, false) {
+			if err != nil {
+				broken = err
+				return
+			}
+			if !yield(s) {
+				return
+			}
+		}
+	}}
+	err := replace(filepath.Join(w.dir, pageFile), func(f *os.File) error { return pageTemplate.Execute(f, p) })
+	if err != nil {
+		return err
+	}
+	return broken
+}
