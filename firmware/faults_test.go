@@ -856,7 +856,7 @@ func (b *bench) wantTidy(state string) {
 		}
 		base := entry.Name()
 		switch ext := filepath.Ext(base); {
-		case entry.IsDir(), ext == ".jpg", base == "steps.jsonl", base == "index.html", base == "adbkey", base == "rackd.db", base == "rackd.db.lock":
+		case entry.IsDir(), ext == ".jpg", base == "steps.jsonl", base == "task.json", base == "index.html", base == "adbkey", base == "rackd.db", base == "rackd.db.lock":
 		case strings.HasPrefix(base, "rackd.db.") && !strings.Contains(base, "damaged"): // the copy, and one that was being made
 		default:
 			b.t.Errorf("%s was left", name)

@@ -337,13 +337,14 @@ func TestTaskSucceedsAndIsRemembered(t *testing.T) {
 	if status.State != action.Succeeded || !status.Wrote || status.Steps < 3 {
 		t.Fatalf("ended %+v", status)
 	}
-	if n := strings.Count(lines, "\n"); n != status.Steps+1 {
+	popups := strings.Count(lines, `"kind":"popup"`) // steps, but no turns of the planner
+	if n := strings.Count(lines, "\n"); n != status.Steps+popups+1 {
 		t.Errorf("%d lines for %d steps", n, status.Steps)
 	}
 	if journal := strings.Join(b.phones[1].engine.Journal(), "\n"); !strings.Contains(strings.ToLower(journal), "kettle") {
 		t.Errorf("the shop knows nothing of a kettle:\n%s", journal)
 	}
-	if again, _ := b.watchTask(started.ID); strings.Count(again, "\n") != status.Steps+1 {
+	if again, _ := b.watchTask(started.ID); strings.Count(again, "\n") != status.Steps+popups+1 {
 		t.Errorf("the trajectory replays as\n%s", again)
 	}
 

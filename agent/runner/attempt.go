@@ -3,16 +3,14 @@ package runner
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
-	"image"
 	"log/slog"
+	"maps"
+	"slices"
 	"time"
-
-	"github.com/oklog/ulid/v2"
 
 	"phonerack/agent/perception"
 	"phonerack/agent/planner"
+	"phonerack/agent/runner/record"
 	"phonerack/agent/tools"
 	"phonerack/sync/wire"
 )
@@ -24,232 +22,176 @@ type attempt struct {
 	task    Task
 	tools   *tools.Registry
 	offer   []planner.Tool
+	fixed   int // tokens of what is the same in every question
 	log     *slog.Logger
 	now     func() time.Time
 	started time.Time
-	diary   *trajectory
+	diary   *record.Writer
+	mask    record.Mask
 
-	scene     *perception.Scene // to decide on; nil: look first
-	past      []string          // lines of the prompt
-	notes     []string          // for the next prompt only
+	scene   *perception.Scene // to decide on; nil: look first
+	seen    time.Time         // when the newest look was over
+	looking time.Duration     // spent on scene beyond the step before
+	asked   question          // the newest one
+	down    *outage           // the planner is out of reach; nil: it is not
+	show    bool              // a picture goes with the next question
+
+	past    []string // lines of the prompt, as many as it shows
+	notes   []string // for the next prompt only
+	learned learned  // results and answers
+
 	loops     loopDetector
-	failures  int // turns in a row without an answer
-	malformed int // turns in a row with an answer that cannot be used
-	steps     int
-	wrote     bool
+	still     int            // acts in a row that changed nothing
+	popups    map[string]int // presses, by popup
+	pressed   int            // presses in all
+	failures  int            // turns in a row without an answer
+	malformed int            // turns in a row with an answer that cannot be used
+
+	steps  int // of the record
+	turns  int // of the planner
+	tokens int
+	wrote  bool
+	apps   []string
+	state  State
 }
 
-func (a *attempt) fillIn() {
-	a.tools = cmp.Or(a.Registry, defaultTools)
-	a.offer = a.tools.Offer()
-	a.now = a.Clock
+func newAttempt(r *Runner, task Task) *attempt {
+	a := &attempt{
+		Runner: r, limits: r.Limits.withDefaults(), task: task, tools: cmp.Or(r.Registry, defaultTools),
+		now: r.Clock, log: r.Logger, mask: record.NewMask(task.Params), popups: map[string]int{}, state: Running,
+	}
+	a.limits.Steps = cmp.Or(task.MaxSteps, a.limits.Steps)
+	a.limits.Tokens = cmp.Or(task.Tokens, a.limits.Tokens)
+	if r.Ask == nil {
+		a.tools = a.tools.Where(func(t tools.Tool) bool { return t.Name != "ask_human" })
+	}
+	a.offer = a.tools.Offer(task.Permissions...)
+	a.fixed = textTokens(systemPrompt) + toolTokens(a.offer)
 	if a.now == nil {
 		a.now = time.Now
 	}
 	a.started = a.now()
-	a.log = a.Logger
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
 	}
-	a.log = a.log.With("slot", a.Slot, "phone", a.Phone, "task", a.task.ID, "attempt", a.task.Attempt)
+	a.log = a.log.With("slot", a.Slot, "phone", a.Phone, "task", task.ID, "attempt", task.Attempt)
+	return a
 }
 
 var defaultTools = tools.Default()
 
+// header is what the trajectory begins with.
+func (a *attempt) header() record.Task {
+	phone := a.Device
+	phone.Name = cmp.Or(phone.Name, a.Phone)
+	return record.Task{
+		ID: a.task.ID, Attempt: a.task.Attempt, Goal: a.task.Goal, Params: slices.Sorted(maps.Keys(a.task.Params)),
+		Permissions: a.task.Permissions, MaxSteps: a.limits.Steps, MaxTokens: a.limits.Tokens, Popups: !a.task.KeepPopups,
+		Slot: a.Slot, Phone: phone, Rack: a.Rack, Started: a.started,
+	}
+}
+
 // loop takes turns until the attempt ends.
 func (a *attempt) loop(ctx context.Context) Result {
-	for a.steps < a.limits.Steps {
+	for {
+		end := a.ready(ctx)
+		if end == nil {
+			end = a.turn(ctx)
+		}
+		if end != nil {
+			end.Steps, end.Tokens, end.Wrote, end.Apps = a.turns, a.tokens, a.wrote, a.apps
+			return *end
+		}
+	}
+}
+
+// ready brings a scene to decide on and a question that can be paid for, or the
+// end. Popups that are in the way of the scene are closed.
+func (a *attempt) ready(ctx context.Context) *Result {
+	for a.turns < a.limits.Steps {
 		if a.scene == nil {
+			begun := time.Now()
 			scene, err := a.look(ctx, perception.Want{Image: true})
+			a.looking += time.Since(begun)
 			if err != nil {
-				return a.result(a.ended(wire.From(err)))
+				return a.ended(wire.From(err))
 			}
 			a.scene = scene
 		}
-		a.steps++
-		step := Step{N: a.steps, At: a.now()}
-		picture := shot{scene: a.scene}
-		end := a.turn(ctx, &step, &picture)
-		a.note(&step, picture)
+		a.front(a.scene)
+		closed, end := a.closePopup(ctx)
 		if end != nil {
-			return a.result(end)
-		}
-		if step.pause > 0 {
-			if err := sleep(ctx, step.pause); err != nil {
-				return a.result(a.ended(a.whyEnded(ctx)))
-			}
-		}
-	}
-	return a.result(a.ended(wire.Refuse(wire.BudgetSpent, map[string]any{"steps": a.limits.Steps})))
-}
-
-func (a *attempt) result(r *Result) Result {
-	r.Steps, r.Wrote = a.steps, a.wrote
-	return *r
-}
-
-// note records the turn and tells OnStep.
-func (a *attempt) note(step *Step, picture shot) {
-	step.DurationMS = a.now().Sub(step.At).Milliseconds()
-	a.past = append(a.past, step.line())
-	a.diary.add(step, picture)
-	a.log.Info("step", "n", step.N, "tool", step.Tool, "outcome", step.Outcome, "effect", step.Effect, "code", step.code())
-	if a.OnStep != nil {
-		a.OnStep(*step)
-	}
-}
-
-// turn decides and acts once. It returns the result if the attempt is over.
-func (a *attempt) turn(ctx context.Context, step *Step, picture *shot) *Result {
-	before := a.scene
-	step.see(before)
-	d, err := a.decide(ctx)
-	if err == nil {
-		step.decided(d)
-		if err = planner.Validate(d, a.offer); err == nil {
-			a.failures, a.malformed = 0, 0
-			return a.act(ctx, step, d, picture)
-		}
-	}
-	if ctx.Err() != nil {
-		refusal := a.whyEnded(ctx)
-		step.went(outcomeFailed, refusal)
-		return a.ended(refusal)
-	}
-	return a.failedTurn(step, err)
-}
-
-// decide asks the planner.
-func (a *attempt) decide(ctx context.Context) (planner.Decision, error) {
-	req := planner.Request{
-		TaskID: a.task.ID, Attempt: a.task.Attempt, RequestID: ulid.Make().String(),
-		SystemPrompt: systemPrompt, UserPrompt: a.userPrompt(), Tools: a.offer,
-	}
-	a.notes = nil
-	if a.Screens && a.scene.Picture != nil {
-		req.Screen = a.scene.Picture.JPEG
-	}
-	ctx, cancel := context.WithTimeout(ctx, a.limits.Decide)
-	defer cancel()
-	d, err := a.Planner.Decide(ctx, req)
-	if err == nil {
-		return d, nil
-	}
-	if _, ok := errors.AsType[*wire.Refusal](err); ok {
-		return d, err
-	}
-	if ctx.Err() != nil {
-		return d, wire.Refuse(wire.PlannerTimeout, map[string]any{"timeout_ms": a.limits.Decide.Milliseconds()}).Because(err)
-	}
-	return d, wire.Refuse(wire.PlannerUnreachable, map[string]any{"detail": err.Error()}).Because(err)
-}
-
-// failedTurn counts a turn without a usable decision. Nothing is done in its
-// place; the screen is looked at again before the next one.
-func (a *attempt) failedTurn(step *Step, err error) *Result {
-	refusal := wire.From(err)
-	step.went(outcomeFailed, refusal)
-	a.scene = nil
-	limit, count := a.limits.PlannerFailures, &a.failures
-	switch refusal.Code {
-	case wire.NoToolCall, wire.MultipleToolCalls, wire.UnknownTool, wire.BadArguments, wire.Truncated:
-		limit, count = a.limits.Malformed, &a.malformed
-	}
-	*count++
-	if !refusal.Retryable || *count >= limit || final(refusal.Code) {
-		return a.ended(refusal)
-	}
-	step.pause = min(max(backOff<<min(a.failures+a.malformed-1, 10), refusal.RetryAfter()), maxBackOff)
-	return nil
-}
-
-// act carries out a decision that is valid in form.
-func (a *attempt) act(ctx context.Context, step *Step, d planner.Decision, picture *shot) *Result {
-	before := a.scene
-	switch times := a.loops.seen(d, before.Hash); {
-	case times >= a.limits.RepeatsFailed:
-		refusal := wire.Refuse(wire.LoopDetected, map[string]any{"tool": d.Tool, "times": times})
-		step.went(outcomeRefused, refusal)
-		return a.ended(refusal)
-	case times >= a.limits.RepeatsTold:
-		a.notes = append(a.notes, repeatNote(d.Tool, times))
-	}
-	out, err := a.tools.Execute(ctx, tools.Env{Controls: a.Controls, Scene: before, Slot: a.Slot, Serial: a.Phone}, d)
-	a.wrote = a.wrote || out.Wrote
-	picture.points = out.Points
-	step.acted(out)
-	if err != nil {
-		if end := a.refusedAct(ctx, step, out, err); end != nil {
 			return end
 		}
-	}
-	if out.Finished {
-		step.Message = out.Message
-		if out.Success {
-			return &Result{Outcome: Succeeded, Message: out.Message}
+		if !closed {
+			return a.prepare()
 		}
-		return a.ended(wire.Refuse(wire.TaskFailed, map[string]any{"message": out.Message}))
 	}
-	return a.after(ctx, step, before, out)
+	return a.ended(wire.Refuse(wire.BudgetSpent, map[string]any{"steps": a.limits.Steps}))
 }
 
-// refusedAct notes why an act was not, or perhaps not, carried out.
-func (a *attempt) refusedAct(ctx context.Context, step *Step, out tools.Outcome, err error) *Result {
-	refusal, isRefusal := errors.AsType[*wire.Refusal](err)
-	if ctx.Err() != nil && (!isRefusal || !final(refusal.Code)) {
-		refusal = a.whyEnded(ctx)
-	} else if !isRefusal {
-		refusal = wire.From(err)
+// maxApps bounds Result.Apps.
+const maxApps = 40
+
+// front notes what is in front.
+func (a *attempt) front(s *perception.Scene) {
+	if s.Package != "" && len(a.apps) < maxApps && !slices.Contains(a.apps, s.Package) {
+		a.apps = append(a.apps, s.Package)
 	}
-	outcome := outcomeRefused
-	switch {
-	case out.Unknown:
-		outcome = outcomeUnknown
-	case out.Wrote || refusal.Code == wire.Internal:
-		outcome = outcomeFailed
-	}
-	step.went(outcome, refusal)
-	if final(refusal.Code) || refusal.Code == wire.Internal || ctx.Err() != nil {
-		return a.ended(refusal)
-	}
-	return nil
 }
 
-// after waits for the effect of an act and says what it was.
-func (a *attempt) after(ctx context.Context, step *Step, before *perception.Scene, out tools.Outcome) *Result {
-	a.scene = nil
-	scene, err := a.settle(ctx, before, out.Settle)
-	if err == nil && out.Typed != nil {
-		step.Text, scene, err = a.readBack(ctx, scene, *out.Typed)
+// tell tells a new state.
+func (a *attempt) tell(s State) {
+	if s == a.state {
+		return
 	}
-	if err != nil {
-		return a.ended(wire.From(err))
+	a.state = s
+	a.log.Info("attempt", "state", s)
+	if a.OnState != nil {
+		a.OnState(s)
 	}
-	if step.Text == tools.TextFailed && step.Refusal == nil {
-		step.went(outcomeFailed, wire.Refuse(wire.TextDiffers, map[string]any{"slot": a.Slot, "serial": a.Phone}))
-	}
-	step.Effect = effect(perception.Compare(before, scene))
-	a.scene = scene
-	return nil
 }
 
-// shot is the picture of a step.
-type shot struct {
-	scene  *perception.Scene
-	points []image.Point
+// begin makes the record of a step on the present scene.
+func (a *attempt) begin() *Step {
+	step := &Step{N: a.steps + 1, At: a.now()}
+	step.Times.Observe = a.looking.Milliseconds()
+	a.looking = 0
+	see(step, a.scene)
+	return step
 }
 
-// canonical returns arguments without the scene's generation and with their keys
-// in order, so that equal acts on equal screens are equal.
-func canonical(args json.RawMessage) string {
-	var m map[string]any
-	if err := json.Unmarshal(args, &m); err != nil {
-		return string(args)
+// note records a step that began with scene, and tells it. It is the last thing
+// that is done with the step.
+func (a *attempt) note(step *Step, scene *perception.Scene) {
+	a.steps++
+	if step.Kind != record.Popup {
+		a.turns++
 	}
-	delete(m, "generation")
-	b, err := json.Marshal(m)
-	if err != nil {
-		return string(args)
+	step.Times.All = max(a.now().Sub(step.At).Milliseconds()-step.Times.Waited, 0)
+	a.past = append(a.past, pastLine(step))
+	a.past = a.past[max(0, len(a.past)-a.limits.History):]
+
+	var picture []byte
+	if scene.Picture != nil {
+		picture = scene.Picture.JPEG
 	}
-	return string(b)
+	kept := *step
+	a.hide(&kept)
+	if a.diary != nil {
+		kept.Scene = a.mask.Scene(scene)
+	}
+	a.diary.Add(&kept, picture)
+	a.log.Info("step", "n", step.N, "kind", step.Kind, "tool", step.Tool, "outcome", step.Outcome, "effect", step.Effect, "code", step.Code())
+	if a.OnStep != nil {
+		a.OnStep(kept)
+	}
+}
+
+// hide puts names in the place of values.
+func (a *attempt) hide(s *Step) {
+	s.Arguments = a.mask.JSON(s.Arguments)
+	s.Refusal = a.mask.Refusal(s.Refusal)
+	s.Changes = a.mask.Texts(s.Changes)
+	s.Target, s.Result, s.Message = a.mask.Text(s.Target), a.mask.Text(s.Result), a.mask.Text(s.Message)
 }

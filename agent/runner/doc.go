@@ -3,17 +3,21 @@
 // until the planner finishes or a bound ends it.
 //
 // A [Runner] is put together once for a phone; [Runner.Run] is one attempt. It
-// returns when the planner calls finish, the budget of steps or the deadline is
-// spent, the lease's fence refuses, the phone is gone, the same act on the same
-// screen repeats, too many turns fail, or ctx ends. It starts no work that
-// outlives it.
+// returns when the planner calls finish, a budget (steps, tokens, time, failed
+// turns) is spent, the lease's fence refuses, the phone is gone, acts go round in
+// circles or change nothing any more, nobody answers a question, the planner
+// stays out of reach, or ctx ends. It starts no work that outlives it.
+//
+// While a person is asked, or the planner is out of reach, the attempt stands
+// still ([Waiting], [Paused]): it keeps its lease, sends nothing, and looks at
+// the screen again before it goes on.
 //
 // What it never does: act without a decision of this turn (a planner's failure
 // is a failed turn, with nothing put in the decision's place), repeat a write
-// (only looking is repeated), or act on a scene that a failed observation has
-// put out of date.
+// that may have happened, or act on a scene that a later look has put out of
+// date. What it repeats, once and within the same deadline, is looking, and acts
+// that do the same a second time (see again). Popups that get in the way are
+// closed by watchers (package popup), in steps of their own.
 //
-// With a folder for the trajectory, every turn is written down: steps.jsonl, one
-// [Step] a line; NNN.jpg, the screen that was decided on with the touch marked;
-// and index.html, which shows both without a network and without JavaScript.
+// With a folder for the trajectory, every step is written down (package record).
 package runner

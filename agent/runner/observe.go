@@ -3,7 +3,6 @@ package runner
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"phonerack/agent/perception"
@@ -11,11 +10,29 @@ import (
 	"phonerack/sync/wire"
 )
 
-// look observes, and again a few times if that fails: looking is safe. Its error
-// is a *wire.Refusal.
+// Pauses between looks.
+const (
+	lookPause    = time.Second             // before a failed look is repeated, times the attempt
+	pollPause    = 300 * time.Millisecond  // between two looks at a screen that settles
+	reactionTime = 1200 * time.Millisecond // given to a screen that does not change at all
+)
+
+// How much of a picture may differ, by its thumb, from 0 to 1. A blinking caret
+// is about a ten-thousandth, a spinner a thousandth, a popup a tenth.
+const (
+	stillPicture   = 0.005 // at most: the screen rests
+	changedDrawing = 0.001 // at least: an app that draws itself shows something else
+	changedPicture = 0.02  // at least: so does one whose elements stayed the same
+)
+
+// look observes, and again a few times if that fails: looking is safe. All
+// attempts have one deadline. Its error is a *wire.Refusal.
 func (a *attempt) look(ctx context.Context, want perception.Want) (*perception.Scene, error) {
+	inner, cancel := context.WithTimeout(ctx, a.limits.Look)
+	defer cancel()
 	for n := 1; ; n++ {
-		scene, err := a.Observer.Observe(ctx, want)
+		scene, err := a.Observer.Observe(inner, want)
+		a.seen = time.Now()
 		if ctx.Err() != nil {
 			return nil, a.whyEnded(ctx)
 		}
@@ -26,39 +43,69 @@ func (a *attempt) look(ctx context.Context, want perception.Want) (*perception.S
 			return nil, r
 		}
 		a.log.Warn("observation failed", "try", n, "error", err)
-		if n >= a.limits.Observations {
+		if n >= a.limits.Observations || sleep(inner, lookPause*time.Duration(n)) != nil {
+			if ctx.Err() != nil {
+				return nil, a.whyEnded(ctx)
+			}
 			return nil, wire.Refuse(wire.ObservationFailed, map[string]any{"slot": a.Slot, "serial": a.Phone, "detail": err.Error()}).Because(err)
-		}
-		if err := sleep(ctx, lookPause*time.Duration(n)); err != nil {
-			return nil, a.whyEnded(ctx)
 		}
 	}
 }
 
-// settle observes until two looks in a row are equal, or the limit is spent; the
-// last scene then counts. A screen that is as it was before gets some time to
-// react. Without wait one look is enough.
-func (a *attempt) settle(ctx context.Context, before *perception.Scene, wait bool) (*perception.Scene, error) {
+// settle observes until the screen rests, or the limit is spent; the last scene
+// then counts, and moving is set. A screen rests when two looks in a row show the
+// same tree, or pictures that hardly differ: two in a row where there is no tree,
+// three where trees differ, as under a clock that ticks. A screen that is as it
+// was before gets some time to react. An act that changes nothing needs one look,
+// its own if it had one.
+func (a *attempt) settle(ctx context.Context, before *perception.Scene, out tools.Outcome) (scene *perception.Scene, moving bool, err error) {
+	a.scene = nil
 	begun := time.Now()
-	scene, err := a.look(ctx, perception.Want{Image: !wait})
-	if err != nil || !wait {
-		return scene, err
+	if scene = out.Scene; scene == nil {
+		// The picture of the first look is not needed: equal trees are enough.
+		if scene, err = a.look(ctx, perception.Want{Image: !out.Settle, ImageIfThin: true}); err != nil {
+			return nil, false, err
+		}
 	}
-	for {
-		if err := sleep(ctx, pollPause); err != nil {
-			return nil, a.whyEnded(ctx)
+	if !out.Settle {
+		return scene, false, nil
+	}
+	for calm := 0; ; {
+		if sleep(ctx, pollPause) != nil {
+			return nil, false, a.whyEnded(ctx)
 		}
 		next, err := a.look(ctx, perception.Want{Image: true})
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
+		trees := scene.NoTree == "" && next.NoTree == ""
+		calm++
+		if !alike(scene, next) {
+			calm = 0
+		}
+		rests := trees && scene.Hash == next.Hash || calm >= 2 || calm >= 1 && !trees
 		took := time.Since(begun)
-		rests := next.Hash == scene.Hash && (next.Hash != before.Hash || took >= reactionTime)
-		if rests || took >= a.limits.Settle {
-			return next, nil
+		if rests && (took >= reactionTime || differs(before, next)) {
+			return next, false, nil
+		}
+		if took >= a.limits.Settle {
+			return next, !rests, nil
 		}
 		scene = next
 	}
+}
+
+// alike tells whether the pictures hardly differ.
+func alike(s, t *perception.Scene) bool {
+	return s.Picture != nil && t.Picture != nil && s.Picture.Distance(t.Picture) <= stillPicture
+}
+
+// differs tells whether something has happened between two scenes.
+func differs(s, t *perception.Scene) bool {
+	if s.NoTree != "" && t.NoTree != "" && s.Picture != nil && t.Picture != nil {
+		return s.Picture.Distance(t.Picture) >= changedDrawing || s.Package != t.Package || s.Activity != t.Activity
+	}
+	return s.Hash != t.Hash
 }
 
 // How often a field is read after typing: letters may arrive late.
@@ -84,14 +131,6 @@ func (a *attempt) readBack(ctx context.Context, scene *perception.Scene, typed t
 		}
 		scene = next
 	}
-}
-
-// effect describes a difference in a few words.
-func effect(d perception.Diff) string {
-	if d.Empty() {
-		return "no change"
-	}
-	return fmt.Sprintf("screen changed: +%d -%d ~%d", len(d.Added), len(d.Removed), len(d.Changed))
 }
 
 // sleep blocks for d or until ctx ends.

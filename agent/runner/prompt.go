@@ -29,8 +29,8 @@ func (a *attempt) userPrompt() string {
 	for _, name := range slices.Sorted(maps.Keys(a.task.Params)) {
 		fmt.Fprintf(&b, "param %s: %s\n", name, quote(a.task.Params[name]))
 	}
-	fmt.Fprintf(&b, "step %d of %d\n", a.steps, a.limits.Steps)
-	for _, line := range a.past[max(0, len(a.past)-a.limits.History):] {
+	fmt.Fprintf(&b, "step %d of %d\n", a.turns+1, a.limits.Steps)
+	for _, line := range slices.Concat(a.past, a.learned.lines) {
 		b.WriteString(line + "\n")
 	}
 	for _, note := range a.notes {

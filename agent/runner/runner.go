@@ -2,14 +2,18 @@ package runner
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
+	"slices"
 	"syscall"
 	"time"
 
 	"phonerack/agent/perception"
 	"phonerack/agent/planner"
+	"phonerack/agent/runner/record"
 	"phonerack/agent/tools"
 	"phonerack/sync/wire"
 )
@@ -26,39 +30,69 @@ type Runner struct {
 	Planner  planner.Planner
 	Registry *tools.Registry // tools.Default() if nil
 
+	// What tools may need beyond the screen, as in tools.Env; each may be nil.
+	Reads     tools.Reads
+	Documents tools.Documents
+	Keep      func(name string, r io.Reader) (string, error)
+	Install   func(ctx context.Context, name string) (io.ReadCloser, int64, error)
+
+	// Ask puts a question to a person. It blocks until one has answered or ctx
+	// ends; nil: planners are not offered to ask.
+	Ask func(ctx context.Context, q tools.Question) (string, error)
+
 	Slot       int             // for refusals and the trajectory
 	Phone      string          // the same: what the phone is called, such as model and serial
+	Device     record.Phone    // for the trajectory
+	Rack       string          // the same: version of the program
 	Gone       <-chan struct{} // closed by its owner when the phone's connection ends; may be nil
-	Screens    bool            // send the planner a picture of each screen
+	Screens    bool            // send the planner a picture of each screen; without, of those alone that have no elements
 	Trajectory string          // folder, made if needed; "" keeps no trajectory
 
-	Limits Limits
-	Clock  func() time.Time // for timestamps; time.Now if nil
-	Logger *slog.Logger     // nothing is logged if nil
-	OnStep func(Step)       // called by Run after each turn; may be nil
+	Limits  Limits
+	Clock   func() time.Time // for timestamps; time.Now if nil
+	Logger  *slog.Logger     // nothing is logged if nil
+	OnStep  func(Step)       // called by Run after each step, with values of parameters masked; may be nil
+	OnState func(State)      // called by Run when the attempt stands still and when it goes on; may be nil
 }
+
+// Step is what OnStep tells.
+type Step = record.Step
+
+// NotKept stands for text that is not written down.
+const NotKept = record.NotKept
+
+// State says whether an attempt goes on.
+type State string
+
+// States of an attempt that has not ended.
+const (
+	Running State = "running"
+	Waiting State = "waiting" // for a person's answer
+	Paused  State = "paused"  // the planner is out of reach
+)
 
 // Limits bound a run. A zero field has the value in its comment.
 type Limits struct {
-	Steps           int           // 30; Task.MaxSteps goes before it
+	Steps           int           // 30 turns of the planner; Task.MaxSteps goes before it
+	Tokens          int           // no bound; Task.Tokens goes before it
 	Decide          time.Duration // 60 s, for the planner's answer
+	Outage          time.Duration // 15 min, for a planner that is out of reach to come back
 	PlannerFailures int           // 4 failed turns in a row end the task
 	Malformed       int           // 3 unusable answers in a row end the task
 	Observations    int           // 3 attempts to look
+	Look            time.Duration // 90 s, for all of them
 	Settle          time.Duration // 6 s, until an act's effect counts as all there is
-	History         int           // 12 past turns in the prompt
+	Fresh           time.Duration // 5 s: before a touch, an older scene is looked at again
+	History         int           // 12 past steps in the prompt
 	RepeatsTold     int           // 3 times the same act on the same screen: the planner is told
 	RepeatsFailed   int           // 5 times: the task ends
+	CirclesTold     int           // 2 times round the same two or three acts: the planner is told
+	CirclesFailed   int           // 4 times: the task ends
+	NoChangeTold    int           // 4 acts in a row that change nothing: the planner is told
+	NoChangeFailed  int           // 8 in a row: the task ends
+	Popups          int           // 10 presses of watchers in all
+	SamePopup       int           // 3 presses of a watcher for the same popup
 }
-
-// Pauses of the loop.
-const (
-	pollPause    = 300 * time.Millisecond  // between two looks at a screen that settles
-	reactionTime = 1200 * time.Millisecond // given to a screen that does not change at all
-	lookPause    = time.Second             // before a failed look is repeated, times the attempt
-	backOff      = time.Second             // after a failed turn, doubled for each in a row
-	maxBackOff   = 30 * time.Second
-)
 
 func (l Limits) withDefaults() Limits {
 	for _, d := range []struct {
@@ -72,28 +106,45 @@ func (l Limits) withDefaults() Limits {
 		{&l.History, 12},
 		{&l.RepeatsTold, 3},
 		{&l.RepeatsFailed, 5},
+		{&l.CirclesTold, 2},
+		{&l.CirclesFailed, 4},
+		{&l.NoChangeTold, 4},
+		{&l.NoChangeFailed, 8},
+		{&l.Popups, 10},
+		{&l.SamePopup, 3},
 	} {
 		if *d.field <= 0 {
 			*d.field = d.value
 		}
 	}
-	if l.Decide <= 0 {
-		l.Decide = 60 * time.Second
-	}
-	if l.Settle <= 0 {
-		l.Settle = 6 * time.Second
+	for _, d := range []struct {
+		field *time.Duration
+		value time.Duration
+	}{
+		{&l.Decide, time.Minute},
+		{&l.Outage, 15 * time.Minute},
+		{&l.Look, 90 * time.Second},
+		{&l.Settle, 6 * time.Second},
+		{&l.Fresh, 5 * time.Second},
+	} {
+		if *d.field <= 0 {
+			*d.field = d.value
+		}
 	}
 	return l
 }
 
 // Task is what has to be done.
 type Task struct {
-	ID       string // "" and Attempt 0 for work outside a task
-	Attempt  int
-	Goal     string
-	Params   map[string]string
-	MaxSteps int       // 0: the runner's limit
-	Deadline time.Time // zero: none
+	ID          string // "" and Attempt 0 for work outside a task
+	Attempt     int
+	Goal        string
+	Params      map[string]string
+	Permissions []string  // of tools.Permissions
+	MaxSteps    int       // 0: the runner's limit
+	Tokens      int       // 0: the runner's limit
+	Deadline    time.Time // zero: none
+	KeepPopups  bool      // no watcher closes anything: the planner sees every popup
 }
 
 // Outcome is how an attempt ended.
@@ -108,11 +159,14 @@ const (
 
 // Result of an attempt.
 type Result struct {
-	Outcome Outcome       `json:"outcome"`
-	Message string        `json:"message"`           // the planner's own, or the refusal's sentence in English
-	Steps   int           `json:"steps"`             // turns taken, failed ones included
-	Wrote   bool          `json:"wrote"`             // something was sent to the phone, or may have been
-	Refusal *wire.Refusal `json:"refusal,omitempty"` // why it did not succeed
+	Outcome Outcome         `json:"outcome"`
+	Message string          `json:"message"`           // the planner's own, or the refusal's sentence in English
+	Object  json.RawMessage `json:"object,omitempty"`  // the planner's result object
+	Steps   int             `json:"steps"`             // turns taken, failed ones included
+	Tokens  int             `json:"tokens"`            // spent, as the planner counts or as estimated
+	Wrote   bool            `json:"wrote"`             // something was sent to the phone, or may have been
+	Apps    []string        `json:"apps,omitempty"`    // packages that were in front, in the order of their appearance
+	Refusal *wire.Refusal   `json:"refusal,omitempty"` // why it did not succeed
 }
 
 // Run works on the task until it ends. It blocks; ctx ends it with the outcome
@@ -123,13 +177,9 @@ func (r *Runner) Run(ctx context.Context, task Task) (Result, error) {
 	if err := task.Check(); err != nil {
 		return Result{Outcome: Failed, Message: err.Error(), Refusal: wire.From(err)}, err
 	}
-	a := &attempt{Runner: r, limits: r.Limits.withDefaults(), task: task}
-	if task.MaxSteps > 0 {
-		a.limits.Steps = task.MaxSteps
-	}
-	a.fillIn()
+	a := newAttempt(r, task)
 	var err error
-	if a.diary, err = openTrajectory(r.Trajectory); err != nil {
+	if a.diary, err = record.Create(r.Trajectory, a.header(), a.mask); err != nil {
 		code := wire.Internal
 		if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 			code = wire.RackFull
@@ -142,10 +192,10 @@ func (r *Runner) Run(ctx context.Context, task Task) (Result, error) {
 	result := a.loop(ctx)
 	stop()
 
-	a.log.Info("task ended", "outcome", result.Outcome, "steps", result.Steps, "message", result.Message)
-	err = a.diary.close(page{
-		Goal: task.Goal, Task: task.ID, Attempt: task.Attempt, Slot: r.Slot, Phone: r.Phone,
-		Started: a.started, Ended: a.now(), Result: result,
+	a.log.Info("task ended", "outcome", result.Outcome, "steps", result.Steps, "tokens", result.Tokens, "message", result.Message)
+	err = a.diary.Close(record.End{
+		At: a.now(), Outcome: string(result.Outcome), Message: result.Message,
+		Steps: result.Steps, Tokens: result.Tokens, Wrote: result.Wrote, Refusal: result.Refusal,
 	})
 	return result, err
 }
@@ -168,6 +218,8 @@ func (t Task) Check() error {
 		reason = "the task has too many parameters"
 	case (t.ID == "") != (t.Attempt == 0):
 		reason = "task id and attempt have to be there together"
+	case t.MaxSteps < 0 || t.Tokens < 0:
+		reason = "a budget is below zero"
 	}
 	for name, value := range t.Params {
 		if !paramName.MatchString(name) {
@@ -177,66 +229,13 @@ func (t Task) Check() error {
 			reason = fmt.Sprintf("the parameter %.60q is longer than %d bytes", name, maxGoal)
 		}
 	}
+	for _, p := range t.Permissions {
+		if !slices.Contains(tools.Permissions(), p) {
+			reason = fmt.Sprintf("there is no permission %.60q", p)
+		}
+	}
 	if reason == "" {
 		return nil
 	}
 	return wire.Refuse(wire.BadRequest, map[string]any{"reason": reason})
-}
-
-// bound ends ctx at the deadline and when the phone is gone. stop releases what
-// it holds and waits for it.
-func (a *attempt) bound(ctx context.Context) (_ context.Context, stop func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	release := func() {}
-	if !a.task.Deadline.IsZero() {
-		ctx, release = context.WithDeadlineCause(ctx, a.task.Deadline,
-			wire.Refuse(wire.DeadlinePassed, map[string]any{"deadline": a.task.Deadline}))
-	}
-	watcher := make(chan struct{}) // closed by the goroutine below
-	go func() {
-		defer close(watcher)
-		select {
-		case <-a.Gone:
-			cancel(wire.Refuse(wire.PhoneLost, map[string]any{"slot": a.Slot, "serial": a.Phone}))
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, func() {
-		cancel(nil)
-		<-watcher
-		release()
-	}
-}
-
-// whyEnded tells what ended ctx.
-func (a *attempt) whyEnded(ctx context.Context) *wire.Refusal {
-	if r, ok := errors.AsType[*wire.Refusal](context.Cause(ctx)); ok {
-		return r
-	}
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return wire.Refuse(wire.DeadlinePassed, nil)
-	}
-	return wire.Refuse(wire.TaskCancelled, map[string]any{"task": a.task.ID})
-}
-
-// ended makes the result of a run that did not succeed.
-func (a *attempt) ended(refusal *wire.Refusal) *Result {
-	outcome := Failed
-	switch refusal.Code {
-	case wire.TaskCancelled, wire.ShuttingDown:
-		outcome = Cancelled
-	}
-	return &Result{Outcome: outcome, Message: refusal.Error(), Refusal: refusal}
-}
-
-// final tells whether a refusal leaves nothing to try on this phone under this
-// lease.
-func final(code wire.Code) bool {
-	switch code {
-	case wire.NotLeased, wire.AttemptOver, wire.SlotBusy, wire.TaskCancelled, wire.ShuttingDown, wire.NotYourTask,
-		wire.PhoneLost, wire.PhoneOffline, wire.PhoneUnauthorized, wire.PhoneSetup, wire.SlotEmpty, wire.SlotUnknown,
-		wire.DeadlinePassed:
-		return true
-	}
-	return false
 }

@@ -5,50 +5,20 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-	"time"
 
 	"phonerack/agent/perception"
 	"phonerack/agent/planner"
+	"phonerack/agent/runner/record"
 	"phonerack/agent/tools"
 	"phonerack/sync/wire"
 )
 
-// Step outcomes, as in the prompt's past lines.
-const (
-	outcomeDone    = "done"
-	outcomeRefused = "refused" // nothing was done
-	outcomeFailed  = "failed"  // the turn came to nothing, or the act to a part
-	outcomeUnknown = "unknown" // the act may have happened
-)
-
-// Step is one turn, as it stands in steps.jsonl.
-type Step struct {
-	N          int             `json:"n"`
-	At         time.Time       `json:"at"`
-	DurationMS int64           `json:"duration_ms"`
-	Screen     uint64          `json:"screen"` // generation of the scene that was decided on
-	Hash       string          `json:"hash"`   // of its content
-	App        string          `json:"app,omitempty"`
-	Activity   string          `json:"activity,omitempty"`
-	Tool       string          `json:"tool,omitempty"` // "" if there was no decision
-	Arguments  json.RawMessage `json:"arguments,omitempty"`
-	Decision   int             `json:"decision"` // the planner's own count, 0 if it has none
-	Target     string          `json:"target,omitempty"`
-	Points     [][2]int        `json:"points,omitempty"` // touches, in pixels of the display
-	Outcome    string          `json:"outcome"`
-	Refusal    *wire.Refusal   `json:"refusal,omitempty"`
-	Effect     string          `json:"effect"`
-	Text       string          `json:"text,omitempty"`    // verified, unverified or failed
-	Message    string          `json:"message,omitempty"` // of finish
-	Image      string          `json:"image,omitempty"`   // file name
-
-	pause time.Duration // before the next turn
-}
-
-func (s *Step) see(scene *perception.Scene) {
+// see notes what the step is decided on.
+func see(s *Step, scene *perception.Scene) {
 	s.Screen, s.Hash = scene.Generation, fmt.Sprintf("%016x", scene.Hash)
 	s.App, s.Activity = scene.Package, scene.Activity
-	s.Outcome, s.Effect = outcomeDone, "not seen"
+	s.Size = [2]int{scene.Width, scene.Height}
+	s.Outcome, s.Effect = record.Done, notSeen
 }
 
 var (
@@ -60,7 +30,7 @@ var (
 const maxArguments = 4 << 10
 
 // decided notes the call as it came, which may be of any form.
-func (s *Step) decided(d planner.Decision) {
+func decided(s *Step, d planner.Decision) {
 	s.Decision = d.StepIndex
 	if !toolName.MatchString(d.Tool) {
 		return
@@ -76,34 +46,26 @@ func (s *Step) decided(d planner.Decision) {
 	}
 }
 
-// NotKept stands in a step's arguments for text that went, or may have been meant to go, into a password field.
-const NotKept = "(not kept)"
-
 // acted notes what the tool did. What goes into a password field is not kept, nor what was to go into a field that was
 // not found.
-func (s *Step) acted(out tools.Outcome) {
+func acted(s *Step, out tools.Outcome) {
 	for _, p := range out.Points {
 		s.Points = append(s.Points, [2]int{p.X, p.Y})
 	}
-	if out.Target == nil || out.Target.Password {
+	if s.Tool == "input_text" && (out.Target == nil || out.Target.Password) {
 		s.Arguments = withoutText(s.Arguments)
 	}
 	if out.Target != nil {
 		s.Target = describe(*out.Target)
+		r := out.Target.Bounds
+		s.Bounds = []int{r.Min.X, r.Min.Y, r.Max.X, r.Max.Y}
 	}
 }
 
-func (s *Step) went(outcome string, refusal *wire.Refusal) { s.Outcome, s.Refusal = outcome, refusal }
+func went(s *Step, outcome string, refusal *wire.Refusal) { s.Outcome, s.Refusal = outcome, refusal }
 
-func (s *Step) code() wire.Code {
-	if s.Refusal == nil {
-		return ""
-	}
-	return s.Refusal.Code
-}
-
-// line is the step as a past line of the prompt.
-func (s *Step) line() string {
+// pastLine is the step as a past line of the prompt.
+func pastLine(s *Step) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "past %d: ", s.N)
 	if s.Tool == "" {
@@ -121,6 +83,9 @@ func (s *Step) line() string {
 	b.WriteString("; " + s.Effect)
 	if s.Text != "" {
 		b.WriteString("; text " + s.Text)
+	}
+	if s.Moving {
+		b.WriteString("; still moving")
 	}
 	return b.String()
 }

@@ -46,7 +46,7 @@ func TestTrajectory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &stage{app: `a.<script>alert("x")</script>`, pictures: true}
 		r, _ := newRunner(s,
-			wire.Refuse(wire.ProviderTimeout, map[string]any{"timeout_ms": 30000}),
+			wire.Refuse(wire.NoToolCall, map[string]any{"detail": "<em>it</em> said nothing"}),
 			`launch_app {"package":"a.shop"}`,
 			`input_text {"text":"<b>\"tea\" & more</b>","element":0,"generation":$gen}`,
 			`tap {"element":1,"generation":99}`,
@@ -98,7 +98,7 @@ func TestTrajectory(t *testing.T) {
 	for i := range names {
 		names[i] = filepath.Base(names[i])
 	}
-	if want := []string{"001.jpg", "002.jpg", "003.jpg", "004.jpg", "005.jpg", "006.jpg", "007.jpg", "index.html", "steps.jsonl"}; !slices.Equal(names, want) || n != 7 {
+	if want := []string{"001.jpg", "002.jpg", "003.jpg", "004.jpg", "005.jpg", "006.jpg", "007.jpg", "index.html", "steps.jsonl", "task.json"}; !slices.Equal(names, want) || n != 7 {
 		t.Errorf("%d lines, files %q", n, names)
 	}
 	if hidden, err := filepath.Glob(filepath.Join(dir, ".*")); err != nil || len(hidden) > 0 {
@@ -136,8 +136,8 @@ func TestTrajectoryFaultsDoNotStopTheTask(t *testing.T) {
 func TestPasswordsAreNotKept(t *testing.T) {
 	var s Step
 	s.Arguments, s.Tool, s.N = json.RawMessage(`{"text":"hunter2","element":0,"generation":1}`), "input_text", 1
-	s.acted(tools.Outcome{Target: &perception.Element{Role: "edit", Text: "•••", Password: true, Hint: "PIN"}})
-	if line := s.line(); strings.Contains(line, "hunter2") || !strings.Contains(line, "(not kept)") || strings.Contains(line, "•") {
+	acted(&s, tools.Outcome{Target: &perception.Element{Role: "edit", Text: "•••", Password: true, Hint: "PIN"}})
+	if line := pastLine(&s); strings.Contains(line, "hunter2") || !strings.Contains(line, "(not kept)") || strings.Contains(line, "•") {
 		t.Error(line)
 	}
 	for text, want := range map[string]string{"•••••••": tools.TextVerified, "••••••••••": tools.TextVerified, "••••": tools.TextFailed} {

@@ -1,0 +1,200 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"phonerack/agent/perception"
+	"phonerack/agent/planner"
+	"phonerack/agent/runner/record"
+	"phonerack/agent/tools"
+	"phonerack/sync/wire"
+)
+
+// turn decides and acts once. It returns the result if the attempt is over.
+func (a *attempt) turn(ctx context.Context) *Result {
+	before, step := a.scene, a.begin()
+	d, err := a.decide(ctx, step)
+	if err == nil {
+		decided(step, d)
+		if err = planner.Validate(d, a.offer); err == nil {
+			a.failures, a.malformed = 0, 0
+			end := a.act(ctx, step, d)
+			a.note(step, before)
+			return end
+		}
+	}
+	if ctx.Err() != nil {
+		err = a.whyEnded(ctx)
+	}
+	return a.failedTurn(ctx, step, before, wire.From(err))
+}
+
+// act carries out a decision that is valid in form.
+func (a *attempt) act(ctx context.Context, step *Step, d planner.Decision) *Result {
+	if end := a.repeats(step, d); end != nil {
+		return end
+	}
+	begun := time.Now()
+	d, refusal, err := a.refresh(ctx, step, d)
+	step.Times.Observe += time.Since(begun).Milliseconds()
+	if refusal != nil {
+		went(step, record.Refused, refusal)
+		return nil
+	}
+	if err != nil {
+		went(step, record.Refused, wire.From(err))
+		return a.ended(step.Refusal)
+	}
+	before := a.scene
+	out, err := a.execute(ctx, step, d)
+	acted(step, out)
+	if err != nil {
+		if end := a.refusedAct(ctx, step, out, err); end != nil {
+			return end
+		}
+	}
+	switch {
+	case out.Finished:
+		step.Message = out.Message
+		if !out.Success {
+			return a.ended(wire.Refuse(wire.TaskFailed, map[string]any{"message": out.Message}))
+		}
+		return &Result{Outcome: Succeeded, Message: out.Message, Object: out.Object}
+	case out.Ask != nil && err == nil:
+		return a.ask(ctx, step, *out.Ask)
+	}
+	a.learn(step, out)
+	return a.after(ctx, step, before, out)
+}
+
+// repeats notes the act and ends the attempt if it goes round in circles.
+func (a *attempt) repeats(step *Step, d planner.Decision) *Result {
+	loop := a.loops.seen(d, a.scene)
+	switch {
+	case loop.times >= a.limits.RepeatsFailed, loop.rounds >= a.limits.CirclesFailed:
+		refusal := wire.Refuse(wire.LoopDetected, map[string]any{"tool": loop.tools, "times": max(loop.times, loop.rounds)})
+		went(step, record.Refused, refusal)
+		return a.ended(refusal)
+	case loop.times >= a.limits.RepeatsTold, loop.rounds >= a.limits.CirclesTold:
+		a.notes = append(a.notes, loop.note())
+	}
+	return nil
+}
+
+// execute has the tool act, a second time if that is safe and may help.
+func (a *attempt) execute(ctx context.Context, step *Step, d planner.Decision) (tools.Outcome, error) {
+	begun := time.Now()
+	defer func() { step.Times.Act = time.Since(begun).Milliseconds() }()
+	out, err := a.tools.Execute(ctx, a.env(), d)
+	a.wrote = a.wrote || out.Wrote
+	if !a.again(d, out, err) || sleep(ctx, lookPause) != nil {
+		return out, err
+	}
+	a.log.Warn("act is repeated", "tool", d.Tool, "error", err)
+	step.Retried = true
+	wrote := out.Wrote
+	out, err = a.tools.Execute(ctx, a.env(), d)
+	out.Wrote = out.Wrote || wrote
+	out.Settle = out.Settle || wrote
+	a.wrote = a.wrote || out.Wrote
+	return out, err
+}
+
+// env is what a tool acts on in this turn.
+func (a *attempt) env() tools.Env {
+	return tools.Env{
+		Controls: a.Controls, Phone: a.Reads, Scene: a.scene,
+		Look: func(ctx context.Context) (*perception.Scene, error) {
+			return a.look(ctx, perception.Want{Image: true})
+		},
+		Permissions: a.task.Permissions, Documents: a.Documents, Keep: a.Keep, Install: a.Install,
+		Slot: a.Slot, Serial: a.Phone,
+	}
+}
+
+// again tells whether an act that failed may be tried once more: the phone did
+// not answer what had to be read, and the act does the same a second time. These
+// are the tools that the registry calls idempotent (starting and stopping an
+// app, waiting, reading...) and the key home. An act of which nobody knows
+// whether it happened is never repeated.
+func (a *attempt) again(d planner.Decision, out tools.Outcome, err error) bool {
+	refusal, ok := errors.AsType[*wire.Refusal](err)
+	if !ok || out.Unknown {
+		return false
+	}
+	switch refusal.Code {
+	case wire.ObservationFailed, wire.PhoneTimeout, wire.HelperFailed:
+	default:
+		return false
+	}
+	for _, t := range a.tools.Tools() {
+		if t.Name == d.Tool {
+			return t.Annotations.Idempotent || t.Name == "press_key" && canonical(d.Arguments) == `{"key":"home"}`
+		}
+	}
+	return false
+}
+
+// refusedAct notes why an act was not, or perhaps not, carried out.
+func (a *attempt) refusedAct(ctx context.Context, step *Step, out tools.Outcome, err error) *Result {
+	refusal, isRefusal := errors.AsType[*wire.Refusal](err)
+	if ctx.Err() != nil && (!isRefusal || !final(refusal.Code)) {
+		refusal = a.whyEnded(ctx)
+	} else if !isRefusal {
+		refusal = wire.From(err)
+	}
+	outcome := record.Refused
+	switch {
+	case out.Unknown:
+		outcome = record.Unknown
+	case out.Wrote || refusal.Code == wire.Internal:
+		outcome = record.Partly
+	}
+	went(step, outcome, refusal)
+	if final(refusal.Code) || refusal.Code == wire.Internal || ctx.Err() != nil {
+		return a.ended(refusal)
+	}
+	return nil
+}
+
+// after waits for the effect of an act and says what it was.
+func (a *attempt) after(ctx context.Context, step *Step, before *perception.Scene, out tools.Outcome) *Result {
+	begun := time.Now()
+	scene, moving, err := a.settle(ctx, before, out)
+	step.Text = out.Text
+	if err == nil && out.Typed != nil {
+		step.Text, scene, err = a.readBack(ctx, scene, *out.Typed)
+	}
+	step.Times.Settle = time.Since(begun).Milliseconds()
+	if err != nil {
+		a.scene = nil
+		return a.ended(wire.From(err))
+	}
+	a.scene = scene
+	if step.Text == tools.TextFailed && step.Refusal == nil {
+		went(step, record.Partly, wire.Refuse(wire.TextDiffers, map[string]any{"slot": a.Slot, "serial": a.Phone}))
+	}
+	changed := effect(step, before, scene, moving)
+	return a.progress(step, out, changed)
+}
+
+// progress counts the acts in a row that change nothing.
+func (a *attempt) progress(step *Step, out tools.Outcome, changed bool) *Result {
+	switch {
+	case changed:
+		a.still = 0
+		return nil
+	case step.Outcome == record.Refused, out.Result != "", step.Kind == record.Popup:
+		return nil // nothing was done, or something was read
+	}
+	a.still++
+	switch {
+	case a.still >= a.limits.NoChangeFailed:
+		return a.ended(wire.Refuse(wire.NoProgress, map[string]any{"times": a.still}))
+	case a.still >= a.limits.NoChangeTold:
+		a.notes = append(a.notes, noChangeNote(a.still))
+	}
+	return nil
+}
