@@ -69,6 +69,8 @@ const (
 	ClipboardFailed   Code = "clipboard_failed"   // the clipboard has no way in or out
 	HelperFailed      Code = "helper_failed"      // a helper app does not do its work
 	FileTooLarge      Code = "file_too_large"     // a file is larger than its bound
+	AndroidTooOld     Code = "android_too_old"    // the phone's Android lacks what was asked
+	HelperFile        Code = "helper_file"        // a helper app's file is missing or is not the pinned one
 )
 
 // Local codes about what is on a screen.

@@ -1,0 +1,194 @@
+package appium
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"phonerack/agent/phone"
+)
+
+// Rules of doubt; the package comment explains them.
+const (
+	reaction    = time.Second      // that a screen takes to show an act
+	patience    = 3                // acts without a change before a server that was seen to change is doubted
+	maxLies     = 2                // old trees before a server is given up
+	restartRest = 10 * time.Minute // between two restarts after a fault
+)
+
+// trust is what is known about the server's honesty.
+type trust struct {
+	sum   [sha256.Size]byte // of the last tree
+	any   bool              // there was one
+	acts  int               // since the tree changed
+	acted time.Time         // the last of them
+	calm  int               // acts without a change that are believed
+	lies  int               // old trees in a row that a fresh server contradicted
+}
+
+// begin forgets what an earlier server was seen to do.
+func (t *trust) begin() {
+	t.any, t.acts, t.calm = false, 0, 1
+}
+
+// Acted says that something was done that a person would expect to see on the
+// screen. The tree that follows is doubted if it does not show a change.
+func (h *Helper) Acted() { h.acted() }
+
+func (h *Helper) acted() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.trust.acts++
+	h.trust.acted = time.Now()
+}
+
+// doubtful takes a tree into account and reports whether it has to be proved.
+func (h *Helper) doubtful(b []byte) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	t := &h.trust
+	sum := sha256.Sum256(b)
+	if !t.any || sum != t.sum {
+		if t.any {
+			t.calm, t.lies = patience, 0 // it has changed its answer by itself
+		}
+		t.sum, t.any, t.acts = sum, true, 0
+		return false
+	}
+	return t.acts >= t.calm && time.Since(t.acted) >= reaction
+}
+
+// note takes the first tree of a server.
+func (h *Helper) note(b []byte) { h.doubtful(b) }
+
+// tree returns a tree that can be trusted, restarting the server if need be.
+func (h *Helper) tree(ctx context.Context, f phone.Fence) ([]byte, error) {
+	if h.run == nil {
+		return nil, ErrNotRunning
+	}
+	b, err := h.source(ctx)
+	switch {
+	case err == nil && !h.doubtful(b):
+		return b, nil
+	case err == nil:
+		return h.prove(ctx, f, b)
+	case !errors.Is(err, ErrServer):
+		return nil, err
+	case !h.retried.IsZero() && time.Since(h.retried) < restartRest:
+		return nil, h.giveUp(ctx, err)
+	}
+	h.log.Warn("the UiAutomator2 server failed, restarting it", "err", err)
+	h.retried = time.Now()
+	return h.afresh(ctx, f)
+}
+
+// prove asks a fresh server for a tree that should have changed and has not.
+func (h *Helper) prove(ctx context.Context, f phone.Fence, old []byte) ([]byte, error) {
+	h.log.Info("the UiAutomator2 server shows no change, asking a fresh one")
+	h.mu.Lock()
+	lies := h.trust.lies
+	h.mu.Unlock()
+	b, err := h.afresh(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	h.mu.Lock()
+	t := &h.trust
+	if sha256.Sum256(old) == t.sum {
+		t.calm, lies = patience, 0
+	} else {
+		lies++ // or the screen has changed in the meantime; twice is no chance
+	}
+	t.lies = lies
+	h.mu.Unlock()
+	if lies >= maxLies {
+		return nil, h.giveUp(ctx, ErrStale)
+	}
+	return b, nil
+}
+
+// afresh restarts the server and returns its first tree, or gives it up.
+func (h *Helper) afresh(ctx context.Context, f phone.Fence) ([]byte, error) {
+	if err := ask(ctx, f); err != nil {
+		return nil, h.giveUp(ctx, err)
+	}
+	err := h.drop(ctx)
+	if err == nil {
+		var s *server
+		if s, err = h.bringUp(ctx, f); err == nil {
+			h.hold(s)
+			h.mu.Lock()
+			h.trust.begin()
+			h.mu.Unlock()
+		}
+	}
+	if err != nil {
+		return nil, h.giveUp(ctx, err)
+	}
+	b, err := h.source(ctx)
+	switch {
+	case errors.Is(err, ErrServer):
+		return nil, h.giveUp(ctx, err)
+	case err != nil:
+		return nil, err
+	}
+	h.note(b)
+	return b, nil
+}
+
+// giveUp ends the server for good.
+func (h *Helper) giveUp(ctx context.Context, cause error) error {
+	err := fmt.Errorf("%w: %w", ErrGaveUp, cause)
+	if left := h.drop(ctx); left != nil {
+		err = fmt.Errorf("%w; %w", err, left)
+	}
+	h.log.Warn("the UiAutomator2 server is given up", "err", err)
+	return err
+}
+
+// source asks the server for the tree, once. Faults of the server wrap
+// ErrServer. If the connection has ended so has the server, for this Helper.
+func (h *Helper) source(ctx context.Context) ([]byte, error) {
+	s := h.run
+	e, err := s.call(ctx, request{method: http.MethodGet, path: s.session + "/source", limit: maxSource, timeout: sourceTimeout})
+	if err != nil {
+		return nil, h.blame(ctx, err)
+	}
+	var xml string
+	switch err := json.Unmarshal(e.Value, &xml); {
+	case err != nil || len(e.Value) == 0 || e.Value[0] != '"':
+		return nil, fmt.Errorf("the tree is no text: %w: %w", ErrServer, phone.ErrMalformed)
+	case "/session/"+e.Session != s.session:
+		return nil, fmt.Errorf("the tree is of session %s: %w", excerpt(e.Session), ErrServer)
+	}
+	b, err := arrange([]byte(xml), h.ime)
+	if err != nil && !errors.Is(err, phone.ErrNoRoot) {
+		err = fmt.Errorf("%w: %w", ErrServer, err)
+	}
+	return b, err
+}
+
+// blame finds out whose fault an error is.
+func (h *Helper) blame(ctx context.Context, err error) error {
+	var answer *serverError
+	switch {
+	case gone(err):
+		if s := h.run; s != nil {
+			h.hold(nil)
+			s.end()
+			waitFor(context.WithoutCancel(ctx), s.ended, closeLimit)
+		}
+		return err
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, phone.ErrTooLarge), errors.Is(err, ErrServer):
+		return err
+	case errors.As(err, &answer) && answer.mentions("waiting for the root AccessibilityNodeInfo"):
+		return fmt.Errorf("%w: %w", phone.ErrNoRoot, err)
+	}
+	return fmt.Errorf("%w: %w", ErrServer, err)
+}
