@@ -51,6 +51,10 @@ help: ## list the targets
 setup: ## install what the other targets need; quick when nothing is missing
 	@firmware/rig/setup.sh
 
+.PHONY: helpers
+helpers: setup ## fetch the opt-in helper apps for phones (20 MB, see docs/helpers.md) into the cache
+	@go run ./agent/phone/appium/fetch "$(CACHE)/helpers"
+
 .PHONY: build
 build: setup ## build the programs for this machine and rackd for the board into bin/
 	@mkdir -p $(BIN)

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"phonerack/agent/phone"
+	"phonerack/sync/wire"
 	"phonerack/usb/adb"
 )
 
@@ -29,11 +30,16 @@ var clipData = regexp.MustCompile(`(?m)^Broadcast completed: result=(-?\d+)(, da
 // setClipboard puts text into the clipboard through the server. That the server
 // says so is no proof: read it back where it matters.
 func (h *Helper) setClipboard(ctx context.Context, f phone.Fence, text string) error {
-	if len(text) > maxClip || !utf8.ValidString(text) {
-		return fmt.Errorf("%d bytes, at most %d of UTF-8: %w", len(text), maxClip, phone.ErrBadArgument)
+	refuse := func(reason string, cause error) error {
+		return wire.Refuse(wire.ClipboardFailed, map[string]any{"reason": reason}).Because(cause)
 	}
-	if h.run == nil {
-		return ErrNotRunning
+	switch {
+	case !utf8.ValidString(text):
+		return refuse("the text is not valid UTF-8", phone.ErrBadArgument)
+	case len(text) > maxClip:
+		return refuse(fmt.Sprintf("the text is longer than %d bytes", maxClip), phone.ErrBadArgument)
+	case h.run == nil:
+		return refuse("its helper app is not running", ErrNotRunning)
 	}
 	if err := ask(ctx, f); err != nil {
 		return err
@@ -82,6 +88,10 @@ func (h *Helper) broadcastClip(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	return parseClip(out)
+}
+
+func parseClip(out string) (string, error) {
 	m := clipData.FindStringSubmatch(out)
 	switch {
 	case m == nil, m[1] == "-1" && m[2] == "":

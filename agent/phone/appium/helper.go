@@ -42,6 +42,8 @@ type Helper struct {
 	trust trust
 }
 
+var _ phone.Helpers = (*Helper)(nil)
+
 // New returns a Helper of the phone behind a. It does not speak to the phone.
 func New[S Stream](a ADB[S], o Options) *Helper {
 	h := &Helper{conn: connOf(a), log: o.Logger, packages: Packages(), turn: make(chan struct{}, 1)}
@@ -311,14 +313,14 @@ func (h *Helper) Tree(ctx context.Context) ([]byte, error) {
 // The server need not run. The phone's keyboard is changed meanwhile and changed
 // back on each way out. It fails with a *wire.Refusal of code wire.CannotType if
 // text cannot be typed, with phone.ErrPartlyTyped if a part was, and with
-// ErrKeyboardLeft alone if only the way back failed. The phone says nothing about
+// ErrKeyboardLeft alone if the text was typed and only the way back failed. The phone says nothing about
 // what arrived: read the field back.
 func (h *Helper) Type(ctx context.Context, text string) error {
 	return h.alone(ctx, func() error { return h.typeText(ctx, h.fence, text) })
 }
 
 // SetClipboard puts text of at most 32 KiB into the clipboard; the server has to
-// run. It returns what the server says; read the clipboard where it matters.
+// run, else it fails with a *wire.Refusal of code wire.ClipboardFailed. It returns what the server says; read the clipboard where it matters.
 func (h *Helper) SetClipboard(ctx context.Context, text string) error {
 	return h.setClipboardUnder(ctx, func() phone.Fence { return h.fence }, text)
 }
@@ -361,42 +363,35 @@ func (h *Helper) clipboardUnder(ctx context.Context, f func() phone.Fence) (text
 
 // Under returns the Helper's everyday methods under another fence: that of the
 // lease that uses the phone now.
-func (h *Helper) Under(f phone.Fence) *Leased { return &Leased{helper: h, fence: f} }
+func (h *Helper) Under(f phone.Fence) phone.Helpers { return &leased{helper: h, fence: f} }
 
-// Leased is a Helper under a fence.
-type Leased struct {
+// leased is a Helper under a fence.
+type leased struct {
 	helper *Helper
 	fence  phone.Fence
 }
 
-func (l *Leased) asked() phone.Fence { return l.fence }
+func (l *leased) asked() phone.Fence { return l.fence }
 
-// Tree is Helper.Tree; a restart asks the fence.
-func (l *Leased) Tree(ctx context.Context) ([]byte, error) { return l.helper.treeUnder(ctx, l.asked) }
+func (l *leased) Tree(ctx context.Context) ([]byte, error) { return l.helper.treeUnder(ctx, l.asked) }
 
-// Type is Helper.Type.
-func (l *Leased) Type(ctx context.Context, text string) error {
+func (l *leased) Type(ctx context.Context, text string) error {
 	return l.helper.alone(ctx, func() error { return l.helper.typeText(ctx, l.fence, text) })
 }
 
-// SetClipboard is Helper.SetClipboard.
-func (l *Leased) SetClipboard(ctx context.Context, text string) error {
+func (l *leased) SetClipboard(ctx context.Context, text string) error {
 	return l.helper.setClipboardUnder(ctx, l.asked, text)
 }
 
-// Clipboard is Helper.Clipboard.
-func (l *Leased) Clipboard(ctx context.Context) (string, error) {
+func (l *leased) Clipboard(ctx context.Context) (string, error) {
 	return l.helper.clipboardUnder(ctx, l.asked)
 }
 
-// Running is Helper.Running.
-func (l *Leased) Running() bool { return l.helper.Running() }
+func (l *leased) Running() bool { return l.helper.Running() }
 
-// Stop is Helper.Stop.
-func (l *Leased) Stop(ctx context.Context) error { return l.helper.Stop(ctx) }
+func (l *leased) Stop(ctx context.Context) error { return l.helper.Stop(ctx) }
 
-// Acted is Helper.Acted.
-func (l *Leased) Acted() { l.helper.Acted() }
+func (l *leased) Acted() { l.helper.Acted() }
 
 // gone reports whether the connection itself has ended.
 func gone(err error) bool { return errors.Is(err, adb.ErrDisconnected) }

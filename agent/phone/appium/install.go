@@ -93,7 +93,7 @@ func (h *Helper) installOne(ctx context.Context, f phone.Fence, files fs.FS, p P
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	apk, err := p.read(files, a)
+	apk, err := p.Read(files, a)
 	if err != nil {
 		return err
 	}
@@ -241,8 +241,11 @@ func (h *Helper) installed(ctx context.Context) ([]Installed, error) {
 			if err != nil {
 				return nil, err
 			}
-			i.Pinned = i.Present && (a.Version == "" && pinned[p.Name] || i.Version == a.Version && i.Code == a.Code)
-			pinned[p.Name] = pinned[p.Name] || i.Pinned
+			i.Pinned = i.Present && i.Version == a.Version && i.Code == a.Code
+			if a.Version == "" { // told by its companion, which is installed before it
+				i.Pinned = i.Present && pinned[p.Name]
+			}
+			pinned[p.Name] = i.Pinned
 			all = append(all, i)
 		}
 	}
@@ -254,6 +257,10 @@ func (h *Helper) lookUp(ctx context.Context, id string) (Installed, error) {
 	if err != nil {
 		return Installed{}, fmt.Errorf("look up %s: %w", id, err)
 	}
+	return parseVersions(id, out)
+}
+
+func parseVersions(id, out string) (Installed, error) {
 	path, dump, ok := strings.Cut(out, "=\n")
 	if !ok {
 		return Installed{}, fmt.Errorf("look up %s, %s: %w", id, excerpt(out), phone.ErrMalformed)

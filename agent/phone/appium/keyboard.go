@@ -193,7 +193,7 @@ func (h *Helper) restoreIME(ctx context.Context, f phone.Fence, k keyboards) err
 		return err == nil && !ours(now.current) && (k.recorded == "" || now.current == k.recorded), err
 	})
 	if err != nil || !back {
-		return fmt.Errorf("%w: %w", ErrKeyboardLeft, cause)
+		return fmt.Errorf("%w: %v", ErrKeyboardLeft, cause) // not wrapped: what was typed is not undone by it
 	}
 	if _, err := h.conn.write(ctx, f, "rm -f "+imeRecord); err != nil {
 		h.log.Warn("the record of the input method stays on the phone", "err", err)
@@ -221,14 +221,17 @@ func (h *Helper) typeText(ctx context.Context, f phone.Fence, text string) error
 		}
 		return nil
 	})
-	h.acted()
+	if typed > 0 {
+		h.acted()
+	}
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, ErrNotInstalled):
-		return fmt.Errorf("type text: %w: %w", phone.ErrCannotType, err)
-	case typed > 0 && typed < len(commands):
-		return fmt.Errorf("type text, %d of %d pieces done: %w: %w", typed, len(commands), phone.ErrPartlyTyped, err)
+		reason := "its helper app is not installed"
+		return wire.Refuse(wire.CannotType, map[string]any{"reason": reason}).Because(fmt.Errorf("%w: %w", phone.ErrCannotType, err))
+	case typed > 0 && typed < len(commands): // the cause alone would say that nothing was typed
+		return fmt.Errorf("type text, %d of %d pieces done: %w: %v", typed, len(commands), phone.ErrPartlyTyped, err)
 	}
 	return fmt.Errorf("type text: %w", err)
 }

@@ -78,10 +78,10 @@ func Packages() []Package {
 // Folder is where the package's files lie, below the folder of all of them.
 func (p Package) Folder() string { return p.Name + "-" + p.Version }
 
-// read returns an app's file if it is the pinned one. What is installed are
+// Read returns an app's file if it is the pinned one. What is installed are
 // these bytes, so that nobody can exchange the file in between. It fails with a
 // *wire.Refusal of code wire.HelperFile that wraps ErrBadFile.
-func (p Package) read(files fs.FS, a App) ([]byte, error) {
+func (p Package) Read(files fs.FS, a App) ([]byte, error) {
 	refuse := func(reason string, err error) error {
 		cause := ErrBadFile
 		if err != nil {
