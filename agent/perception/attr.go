@@ -2,118 +2,197 @@ package perception
 
 import (
 	"bytes"
-	"image"
 	"strconv"
-	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 )
 
-// set takes one attribute; those not known are ignored.
-func (n *node) set(name, value []byte) {
+// setRoot takes one attribute of the root.
+func (p *parser) setRoot(name []byte, v span) {
+	value := p.bytes(v)
+	switch string(name) {
+	case "rotation":
+		if len(value) == 1 && value[0] >= '0' && value[0] <= '3' {
+			p.rotation = int(value[0] - '0')
+		}
+	case "width":
+		p.size.X = sideOf(value)
+	case "height":
+		p.size.Y = sideOf(value)
+	}
+}
+
+// sideOf parses a length in pixels, 0 if it is none.
+func sideOf(value []byte) int {
+	n, rest, ok := coordinate(value)
+	if !ok || len(rest) != 0 || n < 0 {
+		return 0
+	}
+	return int(n)
+}
+
+// set takes one attribute; those not known are ignored. Nearly all values of a
+// dump are empty or false.
+func (p *parser) set(n *node, name []byte, v span) {
+	value := p.bytes(v)
+	switch {
+	case len(value) == 0:
+		return
+	case value[0] == 'f' && string(value) == "false":
+		switch string(name) {
+		case "enabled":
+			n.flags |= disabled
+			return
+		case "visible-to-user", "displayed":
+			n.flags |= invisible
+			return
+		case "showing-hint":
+			n.flags |= notHinting
+			return
+		}
+	case value[0] == 't' && string(value) == "true":
+		if f := flagOf(name); f != 0 {
+			n.flags |= f
+			return
+		}
+	}
 	switch string(name) {
 	case "text":
-		n.text = textOf(value)
+		n.text = p.words(v)
 	case "content-desc":
-		n.desc = textOf(value)
+		n.desc = p.words(v)
 	case "hint":
-		n.hint = textOf(value)
+		n.hint = p.words(v)
 	case "resource-id":
-		n.id = textOf(value)
+		n.id = p.name(p.decoded(v))
 	case "class":
-		n.class = textOf(value)
+		n.class = p.name(p.decoded(v))
 	case "package":
-		n.pkg = textOf(value)
+		n.pkg = p.pack(v)
 	case "bounds":
 		n.bounds = boundsOf(value)
 	case "drawing-order":
-		if order, err := strconv.ParseUint(string(value), 10, 16); err == nil {
-			n.order = int(order)
+		if order, rest, ok := coordinate(value); ok && len(rest) == 0 && order >= 0 {
+			n.order = order
 		}
+	}
+}
+
+// flagOf returns the state that an attribute sets when it is true, 0 if it is no
+// state.
+func flagOf(name []byte) flags {
+	switch string(name) {
 	case "checkable":
-		n.turn(checkable, isTrue(value))
+		return checkable
 	case "checked":
-		n.turn(checked, isTrue(value))
+		return checked
 	case "clickable":
-		n.turn(clickable, isTrue(value))
-	case "enabled":
-		n.turn(disabled, string(value) == "false")
+		return clickable
+	case "focusable":
+		return focusable
 	case "focused":
-		n.turn(focused, isTrue(value))
+		return focused
 	case "scrollable":
-		n.turn(scrollable, isTrue(value))
+		return scrollable
 	case "long-clickable":
-		n.turn(longClickable, isTrue(value))
+		return longClickable
 	case "password":
-		n.turn(password, isTrue(value))
+		return password
 	case "selected":
-		n.turn(selected, isTrue(value))
+		return selected
 	case "editable":
-		n.turn(editable, isTrue(value))
-	case "visible-to-user":
-		n.turn(invisible, string(value) == "false")
+		return editable
+	case "showing-hint":
+		return hinting
 	}
+	return 0
 }
-
-func (n *node) turn(f bits, on bool) {
-	if on {
-		n.flags |= f
-	} else {
-		n.flags &^= f
-	}
-}
-
-func isTrue(value []byte) bool { return string(value) == "true" }
 
 // boundsOf parses "[left,top][right,bottom]"; anything else is empty.
-func boundsOf(value []byte) image.Rectangle {
-	var v [4]int
+func boundsOf(value []byte) box {
+	var v [4]int32
 	rest := value
 	for i, form := range [4][2]byte{{'[', ','}, {0, ']'}, {'[', ','}, {0, ']'}} {
 		if form[0] != 0 {
 			if len(rest) == 0 || rest[0] != form[0] {
-				return image.Rectangle{}
+				return box{}
 			}
 			rest = rest[1:]
 		}
-		end := bytes.IndexByte(rest, form[1])
-		if end < 0 {
-			return image.Rectangle{}
+		n, after, ok := coordinate(rest)
+		if !ok || len(after) == 0 || after[0] != form[1] {
+			return box{}
 		}
-		n, err := strconv.Atoi(string(rest[:end]))
-		if err != nil || n < -maxCoord || n > maxCoord {
-			return image.Rectangle{}
-		}
-		v[i], rest = n, rest[end+1:]
+		v[i], rest = n, after[1:]
 	}
 	if len(rest) != 0 || v[0] > v[2] || v[1] > v[3] {
-		return image.Rectangle{}
+		return box{}
 	}
-	return image.Rect(v[0], v[1], v[2], v[3])
+	return box{v[0], v[1], v[2], v[3]}
 }
 
-// textOf resolves references in an attribute and cuts it at maxAttr bytes. Two
-// references to the halves of a surrogate pair are one character; what is no
-// character becomes U+FFFD; NULs are dropped.
-func textOf(value []byte) string {
-	if bytes.IndexByte(value, '&') < 0 && bytes.IndexByte(value, 0) < 0 && utf8.Valid(value) {
-		return clip(string(value), maxAttr)
+// coordinate takes a decimal number of at most maxCoord from the front of s.
+func coordinate(s []byte) (n int32, rest []byte, ok bool) {
+	minus := len(s) > 0 && s[0] == '-'
+	if minus {
+		s = s[1:]
 	}
-	var b strings.Builder
+	i := 0
+	for i < len(s) && s[i] >= '0' && s[i] <= '9' {
+		if n = n*10 + int32(s[i]-'0'); n > maxCoord {
+			return 0, nil, false
+		}
+		i++
+	}
+	if minus {
+		n = -n
+	}
+	return n, s[i:], i > 0
+}
+
+// words is an attribute that people read; what is only white space is none.
+func (p *parser) words(v span) span {
+	if v = p.decoded(v); blank(p.bytes(v)) {
+		return span{}
+	}
+	return v
+}
+
+// blank reports whether s shows nothing.
+func blank(s []byte) bool { return len(s) == 0 || s[0] <= ' ' && len(bytes.TrimSpace(s)) == 0 }
+
+// decoded resolves references in an attribute and cuts it at maxAttr bytes. Two
+// references to the halves of a surrogate pair are one character; what is no
+// character becomes U+FFFD; NULs are dropped. Most attributes need none of this
+// and stay where they are.
+func (p *parser) decoded(v span) span {
+	value := p.bytes(v)
+	if bytes.IndexByte(value, '&') < 0 && bytes.IndexByte(value, 0) < 0 && utf8.Valid(value) {
+		v.n = int32(clipped(value, maxAttr))
+		return v
+	}
+	start := len(p.side)
+	p.side = decode(p.side, value)
+	return span{^int32(start), int32(len(p.side) - start)}
+}
+
+// decode appends value with its references resolved.
+func decode(to, value []byte) []byte {
+	start := len(to)
 	var high rune // a first half that waits for the second
 	flush := func() {
 		if high != 0 {
-			b.WriteRune(utf8.RuneError)
+			to = utf8.AppendRune(to, utf8.RuneError)
 			high = 0
 		}
 	}
-	for len(value) > 0 && b.Len() < maxAttr {
+	for len(value) > 0 && len(to)-start < maxAttr {
 		if value[0] != '&' {
 			r, size := utf8.DecodeRune(value)
 			value = value[size:]
 			if r != 0 {
 				flush()
-				b.WriteRune(r)
+				to = utf8.AppendRune(to, r)
 			}
 			continue
 		}
@@ -124,47 +203,54 @@ func textOf(value []byte) string {
 			flush()
 			high = r
 		case high != 0 && r >= 0xDC00 && r < 0xE000:
-			b.WriteRune(utf16.DecodeRune(high, r))
+			to = utf8.AppendRune(to, utf16.DecodeRune(high, r))
 			high = 0
 		case r != 0:
 			flush()
-			b.WriteRune(r) // a lone second half is written as U+FFFD
+			to = utf8.AppendRune(to, r) // a lone second half is written as U+FFFD
 		}
 	}
 	flush()
-	return clip(b.String(), maxAttr)
+	return to[:start+clipped(to[start:], maxAttr)]
 }
+
+// references are the named ones of XML.
+var references = []struct {
+	name string
+	r    rune
+}{{"&amp;", '&'}, {"&lt;", '<'}, {"&gt;", '>'}, {"&quot;", '"'}, {"&apos;", '\''}}
 
 // reference decodes the reference at the beginning of s. A '&' that begins none
 // stands for itself.
 func reference(s []byte) (r rune, size int) {
+	for _, ref := range references {
+		if len(s) >= len(ref.name) && string(s[:len(ref.name)]) == ref.name {
+			return ref.r, len(ref.name)
+		}
+	}
 	end := bytes.IndexByte(s[:min(len(s), 12)], ';')
-	if end < 2 {
+	if end < 3 || s[1] != '#' {
 		return '&', 1
 	}
-	switch name := string(s[1:end]); name {
-	case "amp":
-		return '&', end + 1
-	case "lt":
-		return '<', end + 1
-	case "gt":
-		return '>', end + 1
-	case "quot":
-		return '"', end + 1
-	case "apos":
-		return '\'', end + 1
-	default:
-		if name[0] != '#' {
-			return '&', 1
-		}
-		digits, base := name[1:], 10
-		if strings.HasPrefix(digits, "x") {
-			digits, base = digits[1:], 16
-		}
-		n, err := strconv.ParseUint(digits, base, 32)
-		if err != nil {
-			return '&', 1
-		}
-		return rune(min(n, utf8.MaxRune+1)), end + 1
+	digits, base := s[2:end], 10
+	if digits[0] == 'x' {
+		digits, base = digits[1:], 16
 	}
+	n, err := strconv.ParseUint(string(digits), base, 32)
+	if err != nil {
+		return '&', 1
+	}
+	return rune(min(n, utf8.MaxRune+1)), end + 1
+}
+
+// clipped returns how many bytes of s are at most limit and end between
+// characters.
+func clipped(s []byte, limit int) int {
+	if len(s) <= limit {
+		return len(s)
+	}
+	for limit > 0 && !utf8.RuneStart(s[limit]) {
+		limit--
+	}
+	return limit
 }

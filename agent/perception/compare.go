@@ -1,98 +1,10 @@
 package perception
 
 import (
-	"encoding/binary"
-	"hash/fnv"
+	"fmt"
+	"image"
 	"strings"
-
-	"phonerack/agent/frame"
 )
-
-// keyOf hashes strings on top of a hash, never to 0.
-func keyOf(seed uint64, parts ...string) uint64 {
-	const prime = 1099511628211 // FNV-1a, 64 bits
-	h := seed ^ 14695981039346656037
-	for _, s := range parts {
-		for i := range len(s) {
-			h = (h ^ uint64(s[i])) * prime
-		}
-		h = (h ^ 0xFF) * prime // no byte of a valid string
-	}
-	return max(h, 1)
-}
-
-// sight is what is compared of a picture: its thumb in 16 shades, so that a
-// blinking caret hardly counts.
-func (s *Scene) sight() frame.Thumb {
-	var t frame.Thumb
-	if s.NoTree != "" && s.Picture != nil {
-		for i, v := range s.Picture.Thumb {
-			t[i] = v >> 4
-		}
-	}
-	return t
-}
-
-// hash returns the content hash: what is in front, the size, the keyboard and
-// the elements with their places, without the status bar. It covers the image
-// of a scene without a tree only.
-func (s *Scene) hash() uint64 {
-	h := fnv.New64a()
-	var number [8]byte
-	num := func(values ...int) {
-		for _, v := range values {
-			binary.LittleEndian.PutUint64(number[:], uint64(v))
-			h.Write(number[:])
-		}
-	}
-	str := func(values ...string) {
-		for _, v := range values {
-			num(len(v))
-			h.Write([]byte(v))
-		}
-	}
-	str(s.Package, s.Activity)
-	num(s.Width, s.Height, s.Rotation, int(bit(s.Keyboard)), int(bit(s.Locked)))
-	if s.NoTree != "" && s.Picture != nil {
-		t := s.sight()
-		h.Write(t[:])
-	}
-	for _, e := range s.Elements {
-		if s.statusBar(e) {
-			continue
-		}
-		str(e.Role, e.Text, e.Description, e.Hint, e.ID, e.Class, e.Package)
-		num(e.Bounds.Min.X, e.Bounds.Min.Y, e.Bounds.Max.X, e.Bounds.Max.Y, int(e.states()))
-	}
-	return h.Sum64()
-}
-
-func bit(b bool) uint16 {
-	if b {
-		return 1
-	}
-	return 0
-}
-
-// states packs the states of an element.
-func (e Element) states() uint16 {
-	var v uint16
-	for _, on := range []bool{
-		e.Clickable, e.LongClickable, e.Scrollable, e.Editable, e.Checkable,
-		e.Checked, e.Focused, e.Selected, e.Enabled, e.Password,
-	} {
-		v = v<<1 | bit(on)
-	}
-	return v
-}
-
-// statusBar reports whether e is part of the status bar, whose clock and icons
-// change by themselves: a clock of the system, or whatever the system shows
-// within the upper twentieth of the screen.
-func (s *Scene) statusBar(e Element) bool {
-	return e.Package == "com.android.systemui" &&
-		(strings.HasSuffix(e.ID, ":id/clock") || e.Bounds.Max.Y <= s.Height/20)
-}
 
 // Change is an element that is in both scenes and differs.
 type Change struct {
@@ -106,6 +18,8 @@ type Diff struct {
 	Changed []Change
 	Front   bool // another app, activity, size, rotation, keyboard or lock state
 	Picture bool // another picture, in scenes without a tree
+
+	screen string // the new scene's line, if Front
 }
 
 // Empty reports whether nothing differs.
@@ -113,10 +27,11 @@ func (d Diff) Empty() bool {
 	return len(d.Added) == 0 && len(d.Removed) == 0 && len(d.Changed) == 0 && !d.Front && !d.Picture
 }
 
-// Compare returns how new differs from old, without the status bar. Elements
-// correspond if role, id, class, text and description are equal, in the order of
-// appearance, and otherwise if role, id and class are; an element whose index
-// alone differs has not changed. A nil scene is an empty one.
+// Compare returns how new differs from old, without what changes by itself:
+// clocks and the status bar. Elements correspond if all of them is equal, else if
+// role, id, class, text and description are, else if role, id and class are, each
+// time in the order of appearance; one whose index or key alone differs has not
+// changed. A nil scene is an empty one.
 func Compare(old, new *Scene) Diff {
 	if old == nil {
 		old = &Scene{}
@@ -124,38 +39,75 @@ func Compare(old, new *Scene) Diff {
 	if new == nil {
 		new = &Scene{}
 	}
-	d := Diff{Front: old.Package != new.Package || old.Activity != new.Activity ||
-		old.Width != new.Width || old.Height != new.Height ||
-		old.Rotation != new.Rotation || old.Keyboard != new.Keyboard || old.Locked != new.Locked}
-	d.Picture = old.sight() != new.sight()
-	before, after := old.content(), new.content()
-	before, after = d.match(before, after, func(e Element) [5]string {
-		return [5]string{e.Role, e.ID, e.Class, e.Text, e.Description}
+	d := Diff{Picture: old.sight() != new.sight()}
+	if old.front() != new.front() {
+		d.Front, d.screen = true, new.screen()
+	}
+	before, after := trim(old.content(), new.content())
+	if len(before)+len(after) == 0 {
+		return d
+	}
+	before, after = d.match(before, after, whole)
+	before, after = d.match(before, after, func(e Element) Element {
+		return Element{Role: e.Role, ID: e.ID, Class: e.Class, Text: e.Text, Description: e.Description}
 	})
-	before, after = d.match(before, after, func(e Element) [5]string {
-		return [5]string{e.Role, e.ID, e.Class}
+	before, after = d.match(before, after, func(e Element) Element {
+		return Element{Role: e.Role, ID: e.ID, Class: e.Class}
 	})
 	d.Removed, d.Added = before, after
 	return d
 }
 
-// content returns the elements outside the status bar.
+// front is what a scene shows besides elements.
+type front struct {
+	app, activity    string
+	size             image.Point
+	rotation         int
+	keyboard, locked bool
+}
+
+func (s *Scene) front() front {
+	return front{s.Package, s.Activity, image.Pt(s.Width, s.Height), s.Rotation, s.Keyboard, s.Locked}
+}
+
+// whole is an element without what belongs to its scene.
+func whole(e Element) Element {
+	e.Index, e.Key = 0, 0
+	return e
+}
+
+// content returns the elements that do not change by themselves.
 func (s *Scene) content() []Element {
 	var elements []Element
-	for _, e := range s.Elements {
-		if !s.statusBar(e) {
-			elements = append(elements, e)
+	for i := range s.Elements {
+		if e := &s.Elements[i]; !s.ticks(e) {
+			if elements == nil {
+				elements = make([]Element, 0, len(s.Elements)-i)
+			}
+			elements = append(elements, *e)
 		}
 	}
 	return elements
 }
 
+// trim takes the equal elements off both ends, which are most.
+func trim(before, after []Element) (oldRest, newRest []Element) {
+	for len(before) > 0 && len(after) > 0 && whole(before[0]) == whole(after[0]) {
+		before, after = before[1:], after[1:]
+	}
+	for len(before) > 0 && len(after) > 0 && whole(before[len(before)-1]) == whole(after[len(after)-1]) {
+		before, after = before[:len(before)-1], after[:len(after)-1]
+	}
+	return before, after
+}
+
 // match pairs the elements of equal key, notes the pairs that differ and
 // returns those without a partner.
-func (d *Diff) match(before, after []Element, key func(Element) [5]string) (oldRest, newRest []Element) {
-	waiting := map[[5]string][]int{}
+func (d *Diff) match(before, after []Element, key func(Element) Element) (oldRest, newRest []Element) {
+	waiting := make(map[Element][]int, len(before))
 	for i, e := range before {
-		waiting[key(e)] = append(waiting[key(e)], i)
+		k := key(e)
+		waiting[k] = append(waiting[k], i)
 	}
 	paired := make([]bool, len(before))
 	for _, e := range after {
@@ -167,9 +119,7 @@ func (d *Diff) match(before, after []Element, key func(Element) [5]string) (oldR
 		i := waiting[k][0]
 		waiting[k] = waiting[k][1:]
 		paired[i] = true
-		was := before[i]
-		was.Index, was.Key = e.Index, e.Key
-		if was != e {
+		if whole(before[i]) != whole(e) {
 			d.Changed = append(d.Changed, Change{Before: before[i], After: e})
 		}
 	}
@@ -179,4 +129,88 @@ func (d *Diff) match(before, after []Element, key func(Element) [5]string) (oldR
 		}
 	}
 	return oldRest, newRest
+}
+
+// Lines describes the difference on at most max lines, as the prompt describes
+// the screen: no text can forge one.
+//
+//	~ screen app com.phonerack.shop activity .Basket size 1080x2400 keyboard hidden
+//	~ picture
+//	~ [3] switch "Dark theme" clickable checkable checked was unchecked
+//	+ [7] text "Saved"
+//	- button "Save" id="com.phonerack.shop:id/save" clickable
+//
+// Added and changed elements are those of the new scene, with their index;
+// after "was" stands what a changed one said before: its text, desc and hint, a
+// state that it has lost, one that it has gained with "un" before it, and moved.
+// If there are more, the last line is "... and N more". Without a difference the
+// only line is "no change".
+func (d Diff) Lines(max int) []string {
+	if d.Empty() {
+		return []string{"no change"}[:min(max, 1)]
+	}
+	all := len(d.Added) + len(d.Removed) + len(d.Changed) + int(bit(d.Front)) + int(bit(d.Picture))
+	lines := make([]string, 0, min(all, max))
+	add := func(write func(b *strings.Builder)) {
+		switch {
+		case len(lines) == max:
+		case len(lines) == max-1 && all > max:
+			lines = append(lines, fmt.Sprintf("... and %d more", all-max+1))
+		default:
+			var b strings.Builder
+			write(&b)
+			lines = append(lines, b.String())
+		}
+	}
+	if d.Front {
+		add(func(b *strings.Builder) { b.WriteString("~ screen" + d.screen) })
+	}
+	if d.Picture {
+		add(func(b *strings.Builder) { b.WriteString("~ picture") })
+	}
+	for i := range d.Changed {
+		add(d.Changed[i].line)
+	}
+	for i := range d.Added {
+		add(func(b *strings.Builder) {
+			fmt.Fprintf(b, "+ [%d] ", d.Added[i].Index)
+			d.Added[i].describe(b)
+		})
+	}
+	for i := range d.Removed {
+		add(func(b *strings.Builder) {
+			b.WriteString("- ")
+			d.Removed[i].describe(b)
+		})
+	}
+	return lines
+}
+
+// line describes a changed element.
+func (c *Change) line(b *strings.Builder) {
+	fmt.Fprintf(b, "~ [%d] ", c.After.Index)
+	c.After.describe(b)
+	b.WriteString(" was")
+	old, now := &c.Before, &c.After
+	if old.Text != now.Text {
+		b.WriteByte(' ')
+		quoteTo(b, old.Text)
+	}
+	for i, part := range old.labels() {
+		if part.value != now.labels()[i].value {
+			b.WriteString(part.name)
+			quoteTo(b, part.value)
+		}
+	}
+	for i, state := range old.stateWords() {
+		switch after := now.stateWords()[i]; {
+		case state.on && !after.on:
+			b.WriteString(" " + state.word)
+		case !state.on && after.on:
+			b.WriteString(" un" + state.word)
+		}
+	}
+	if old.Bounds != now.Bounds {
+		b.WriteString(" moved")
+	}
 }

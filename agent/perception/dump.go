@@ -41,77 +41,33 @@ func (e *DumpError) Error() string {
 // Unwrap returns the cause.
 func (e *DumpError) Unwrap() error { return e.Err }
 
-// tree is a dump as a flat list: a node's ancestors and descendants are found
-// without recursion.
-type tree struct {
-	rotation int    // of the root, -1 if it has none
-	nodes    []node // in document order: a subtree is contiguous
-	cut      bool   // nodes were left out
-}
-
-type node struct {
-	parent int // index in nodes, -1 below the root
-	end    int // index behind the last descendant
-	depth  int
-	order  int // drawing order among siblings, 0 if not known
-
-	text, desc, hint, id, class, pkg string
-	bounds                           image.Rectangle
-	flags                            bits
-}
-
-type bits uint16
-
-const (
-	checkable bits = 1 << iota
-	checked
-	clickable
-	disabled
-	focused
-	scrollable
-	longClickable
-	password
-	selected
-	editable
-	invisible
-)
-
-func (n *node) has(f bits) bool { return n.flags&f != 0 }
-
-// pkg returns the package of the first node that names one.
-func (t *tree) pkg() string {
-	for i := range t.nodes {
-		if t.nodes[i].pkg != "" {
-			return t.nodes[i].pkg
-		}
-	}
-	return ""
-}
-
 // parser is a pull parser for what `uiautomator dump` writes: elements with
 // attributes and nothing else that matters. It is more tolerant than XML where
 // real dumps break its rules (text around the root, raw control characters,
 // references to surrogate halves) and gives up at whatever else is wrong.
 type parser struct {
-	src []byte
+	*tree
 	pos int
-	t   tree
 
-	open    int // index of the innermost open node that was kept, -1 for none
-	depth   int // open elements below the root, also those left out
-	skipped int // the innermost open elements that were left out
+	open    int32 // index of the innermost open node that was kept, -1 for none
+	depth   int32 // open elements below the root, also those left out
+	skipped int32 // the innermost open elements that were left out
+	spare   node  // takes the attributes of a node that is left out
 }
 
-// parseDump parses a dump. The result does not refer to raw.
+// parseDump parses a dump. The tree refers to raw until it is released.
 func parseDump(raw []byte) (*tree, error) {
-	p := &parser{src: raw, open: -1, t: tree{rotation: -1}}
-	if len(raw) > maxDump {
-		return nil, p.fail(maxDump, ErrDumpTooLarge)
-	}
-	if err := p.root(); err != nil {
+	t := trees.Get().(*tree)
+	t.src, t.side, t.nodes, t.rotation, t.size, t.cut = raw, t.side[:0], t.nodes[:0], -1, image.Point{}, false
+	t.names.reset()
+	p := parser{tree: t, open: -1}
+	err := p.root()
+	if err != nil {
+		t.release()
 		return nil, err
 	}
-	return &p.t, nil
+	t.parsed = len(t.side)
+	return t, nil
 }
 
 func (p *parser) fail(at int, err error) error {
@@ -122,8 +78,15 @@ func (p *parser) fail(at int, err error) error {
 // root finds the hierarchy element and parses up to its end; what follows is
 // not looked at.
 func (p *parser) root() error {
+	if len(p.src) > maxDump {
+		return p.fail(maxDump, ErrDumpTooLarge)
+	}
 	start := bytes.Index(p.src, []byte("<hierarchy"))
-	if decl := bytes.Index(p.src, []byte("<?xml")); decl >= 0 && (start < 0 || decl < start) {
+	before := p.src
+	if start >= 0 {
+		before = p.src[:start]
+	}
+	if decl := bytes.Index(before, []byte("<?xml")); decl >= 0 {
 		end := bytes.Index(p.src[decl:], []byte("?>"))
 		if end < 0 {
 			return p.fail(len(p.src), ErrDumpTruncated)
@@ -140,15 +103,11 @@ func (p *parser) root() error {
 		return p.fail(0, ErrNoHierarchy)
 	}
 	p.pos = start + 1
-	name := p.name()
+	name := p.word()
 	if string(name) != "hierarchy" {
 		return p.fail(start, ErrWrongRoot)
 	}
-	closed, err := p.attributes(func(name, value []byte) {
-		if string(name) == "rotation" && len(value) == 1 && value[0] >= '0' && value[0] <= '3' {
-			p.t.rotation = int(value[0] - '0')
-		}
-	})
+	closed, err := p.attributes(nil)
 	if err != nil || closed {
 		return err
 	}
@@ -183,15 +142,16 @@ func (p *parser) markup() (done bool, err error) {
 		p.pos++
 		return p.closing(start)
 	}
-	if len(p.name()) == 0 {
+	tag := p.word()
+	if len(tag) == 0 {
 		return false, p.fail(start, ErrDumpSyntax)
 	}
-	return false, p.element()
+	return false, p.element(span{int32(start + 1), int32(len(tag))})
 }
 
 // closing parses the rest of a closing tag.
 func (p *parser) closing(start int) (done bool, err error) {
-	name := string(p.name())
+	root := string(p.word()) == "hierarchy"
 	p.space()
 	switch {
 	case p.pos >= len(p.src):
@@ -201,9 +161,9 @@ func (p *parser) closing(start int) (done bool, err error) {
 	}
 	p.pos++
 	switch {
-	case p.depth == 0 && name == "hierarchy":
+	case p.depth == 0 && root:
 		return true, nil
-	case p.depth == 0 || name == "hierarchy":
+	case p.depth == 0 || root:
 		return false, p.fail(start, ErrDumpSyntax)
 	}
 	p.pop()
@@ -217,25 +177,34 @@ func (p *parser) pop() {
 		p.skipped--
 		return
 	}
-	n := &p.t.nodes[p.open]
-	n.end = len(p.t.nodes)
+	n := &p.nodes[p.open]
+	n.end = int32(len(p.nodes))
 	p.open = n.parent
 }
 
-// element parses the attributes of a node and appends it.
-func (p *parser) element() error {
-	n := node{parent: p.open, depth: p.depth + 1}
-	closed, err := p.attributes(n.set)
+// element parses the attributes of a node and appends it. A node that names no
+// class is of the one that its tag names.
+func (p *parser) element(tag span) error {
+	skip := p.skipped > 0 || len(p.nodes) >= maxNodes || p.depth >= maxDepth
+	n := &p.spare
+	if !skip {
+		p.nodes = append(p.nodes, node{})
+		n = &p.nodes[len(p.nodes)-1]
+	}
+	*n = node{parent: p.open, depth: p.depth + 1}
+	closed, err := p.attributes(n)
 	if err != nil {
 		return err
 	}
+	if n.class == 0 && string(p.src[tag.at:tag.at+tag.n]) != "node" {
+		n.class = p.name(p.decoded(tag))
+	}
 	p.depth++
-	if p.skipped > 0 || len(p.t.nodes) >= maxNodes || p.depth > maxDepth {
-		p.t.cut = true
+	if skip {
+		p.cut = true
 		p.skipped++
 	} else {
-		p.t.nodes = append(p.t.nodes, n)
-		p.open = len(p.t.nodes) - 1
+		p.open = int32(len(p.nodes) - 1)
 	}
 	if closed {
 		p.pop()
@@ -244,8 +213,8 @@ func (p *parser) element() error {
 }
 
 // attributes parses up to and with the end of a start tag, and reports whether
-// the element is closed by it.
-func (p *parser) attributes(set func(name, value []byte)) (closed bool, err error) {
+// the element is closed by it. Without a node the attributes are the root's.
+func (p *parser) attributes(n *node) (closed bool, err error) {
 	for {
 		p.space()
 		if p.pos >= len(p.src) {
@@ -269,61 +238,75 @@ func (p *parser) attributes(set func(name, value []byte)) (closed bool, err erro
 		if err != nil {
 			return false, err
 		}
-		set(name, value)
+		if n != nil {
+			p.set(n, name, value)
+		} else {
+			p.setRoot(name, value)
+		}
 	}
 }
 
 // attribute parses one name="value".
-func (p *parser) attribute() (name, value []byte, err error) {
+func (p *parser) attribute() (name []byte, value span, err error) {
 	start := p.pos
-	name = p.name()
+	name = p.word()
 	p.space()
 	if p.pos >= len(p.src) {
-		return nil, nil, p.fail(len(p.src), ErrDumpTruncated)
+		return nil, span{}, p.fail(len(p.src), ErrDumpTruncated)
 	}
 	if len(name) == 0 || p.src[p.pos] != '=' {
-		return nil, nil, p.fail(start, ErrDumpSyntax)
+		return nil, span{}, p.fail(start, ErrDumpSyntax)
 	}
 	p.pos++
 	p.space()
 	if p.pos >= len(p.src) {
-		return nil, nil, p.fail(len(p.src), ErrDumpTruncated)
+		return nil, span{}, p.fail(len(p.src), ErrDumpTruncated)
 	}
 	mark := p.src[p.pos]
 	if mark != '"' && mark != '\'' {
-		return nil, nil, p.fail(p.pos, ErrDumpSyntax)
+		return nil, span{}, p.fail(p.pos, ErrDumpSyntax)
 	}
 	p.pos++
 	end := bytes.IndexByte(p.src[p.pos:], mark)
 	if end < 0 {
-		return nil, nil, p.fail(len(p.src), ErrDumpTruncated)
+		return nil, span{}, p.fail(len(p.src), ErrDumpTruncated)
 	}
-	value = p.src[p.pos : p.pos+end]
+	value = span{int32(p.pos), int32(end)}
 	p.pos += end + 1
 	return name, value, nil
 }
 
-// name takes a name, which may be empty.
-func (p *parser) name() []byte {
-	start := p.pos
-	for p.pos < len(p.src) {
-		c := p.src[p.pos]
-		if c <= ' ' || c == '=' || c == '/' || c == '>' || c == '<' || c == '"' || c == '\'' {
-			break
-		}
-		p.pos++
+// endsWord tells the bytes that no name of an element or attribute holds.
+var endsWord = func() (t [256]bool) {
+	for c := range byte(' ') + 1 {
+		t[c] = true
 	}
-	return p.src[start:p.pos]
+	for _, c := range []byte(`=/><"'`) {
+		t[c] = true
+	}
+	return t
+}()
+
+// word takes a name, which may be empty.
+func (p *parser) word() []byte {
+	rest := p.src[p.pos:]
+	for i, c := range rest {
+		if endsWord[c] {
+			p.pos += i
+			return rest[:i]
+		}
+	}
+	p.pos = len(p.src)
+	return rest
 }
 
 // space skips white space, and the NULs that some dumpers leave.
 func (p *parser) space() {
-	for p.pos < len(p.src) {
-		switch p.src[p.pos] {
-		case ' ', '\t', '\r', '\n', 0:
-			p.pos++
-		default:
+	for i, c := range p.src[p.pos:] {
+		if c != ' ' && c != '\t' && c != '\r' && c != '\n' && c != 0 {
+			p.pos += i
 			return
 		}
 	}
+	p.pos = len(p.src)
 }

@@ -66,11 +66,26 @@ func TestParseDumpTakesWhatPhonesWrite(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if tree.rotation != 1 || len(tree.nodes) != 1 || tree.nodes[0].text != "a" || tree.nodes[0].bounds.Dx() != 9 || tree.nodes[0].end != 1 {
+			if tree.rotation != 1 || len(tree.nodes) != 1 || string(tree.bytes(tree.nodes[0].text)) != "a" || tree.nodes[0].bounds.w() != 9 || tree.nodes[0].end != 1 {
 				t.Errorf("got %+v", tree)
 			}
 		})
 	}
+}
+
+// textOf decodes an attribute.
+func textOf(value string) string {
+	p := parser{tree: &tree{src: []byte(value)}}
+	return string(p.bytes(p.decoded(span{0, int32(len(value))})))
+}
+
+// lacking are the parts of a reading of which some are missing.
+func lacking(parts ...string) []Part {
+	var all []Part
+	for _, name := range parts {
+		all = append(all, Part{Name: name, Err: errBroken})
+	}
+	return all
 }
 
 func TestTextOf(t *testing.T) {
@@ -91,12 +106,12 @@ func TestTextOf(t *testing.T) {
 		"bad \xff\xfe":              "bad \uFFFD\uFFFD",
 		`&amp;lt;`:                  "&lt;",
 	} {
-		if got := textOf([]byte(in)); got != want {
+		if got := textOf(in); got != want {
 			t.Errorf("%q gives %q, want %q", in, got, want)
 		}
 	}
 	for _, long := range []string{strings.Repeat("é", maxAttr), "&lt;" + strings.Repeat("é", maxAttr)} {
-		if got := textOf([]byte(long)); len(got) > maxAttr || strings.ContainsRune(got, '\uFFFD') {
+		if got := textOf(long); len(got) > maxAttr || strings.ContainsRune(got, '\uFFFD') {
 			t.Errorf("a long text is cut to %d bytes: ...%q", len(got), got[len(got)-4:])
 		}
 	}
@@ -115,7 +130,7 @@ func TestBoundsOf(t *testing.T) {
 		"[a,0][1,1]":                 "(0,0)-(0,0)",
 		"":                           "(0,0)-(0,0)",
 	} {
-		if got := boundsOf([]byte(in)).String(); got != want {
+		if got := boundsOf([]byte(in)).rectangle().String(); got != want {
 			t.Errorf("%q gives %s, want %s", in, got, want)
 		}
 	}
@@ -177,11 +192,11 @@ func FuzzParseDump(f *testing.F) {
 		}
 		for i := range tree.nodes {
 			n := &tree.nodes[i]
-			if n.parent >= i || n.end <= i || n.end > len(tree.nodes) || n.parent >= 0 && n.end > tree.nodes[n.parent].end {
+			if int(n.parent) >= i || int(n.end) <= i || int(n.end) > len(tree.nodes) || n.parent >= 0 && n.end > tree.nodes[n.parent].end {
 				t.Fatalf("node %d: parent %d, end %d of %d", i, n.parent, n.end, len(tree.nodes))
 			}
 		}
-		s := (reading{tree: tree, missing: map[string]bool{PartDisplay: true, PartFocus: true}}).scene()
+		s := (reading{tree: tree, parts: lacking(PartFocus, PartDisplay)}).scene()
 		if lines := strings.Count(s.Prompt(), "\n"); lines != len(s.Elements)+1 {
 			t.Fatalf("%d elements on %d lines", len(s.Elements), lines)
 		}
@@ -189,42 +204,4 @@ func FuzzParseDump(f *testing.F) {
 			t.Fatalf("%d elements", len(s.Elements))
 		}
 	})
-}
-
-func BenchmarkParseDump(b *testing.B) {
-	dump := manyNodes(200)
-	b.SetBytes(int64(len(dump)))
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := parseDump(dump); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkScene(b *testing.B) {
-	tree, err := parseDump(manyNodes(200))
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		s := (reading{tree: tree, missing: map[string]bool{PartDisplay: true}}).scene()
-		s.Prompt()
-	}
-}
-
-// manyNodes returns a list of rows with n nodes in all.
-func manyNodes(n int) []byte {
-	var b strings.Builder
-	b.WriteString(`<?xml version='1.0' encoding='UTF-8' standalone='yes' ?><hierarchy rotation="0"><node class="androidx.recyclerview.widget.RecyclerView" scrollable="true" bounds="[0,0][1080,2400]">`)
-	const rest = `" resource-id="com.phonerack.shop:id/name" package="com.phonerack.shop" content-desc="" checkable="false" checked="false" enabled="true" focusable="false" focused="false" scrollable="false" long-clickable="false" password="false" selected="false" `
-	for i := range (n - 1) / 3 {
-		y := i * 30
-		fmt.Fprintf(&b, `<node index="%d" text="`+rest+`class="android.view.ViewGroup" clickable="true" bounds="[0,%d][1080,%d]">`, i, y, y+30)
-		fmt.Fprintf(&b, `<node index="0" text="Row %d &amp; more`+rest+`class="android.widget.TextView" clickable="false" bounds="[0,%d][500,%d]" />`, i, y, y+30)
-		fmt.Fprintf(&b, `<node index="1" text="£%d.00`+rest+`class="android.widget.TextView" clickable="false" bounds="[500,%d][900,%d]" /></node>`, i, y, y+30)
-	}
-	b.WriteString(`</node></hierarchy>`)
-	return []byte(b.String())
 }

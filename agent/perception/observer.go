@@ -3,6 +3,7 @@ package perception
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -89,6 +90,9 @@ func (o *Observer) Observe(ctx context.Context, want Want) (*Scene, error) {
 		return nil, fmt.Errorf("observe screen %d: %w", generation, r.treeErr)
 	}
 	s := r.scene()
+	if r.tree != nil {
+		r.tree.release()
+	}
 	s.Generation, s.latest, s.At = generation, &o.latest, o.now()
 	return s, nil
 }
@@ -100,7 +104,6 @@ type reading struct {
 	image   *frame.Picture
 	secure  bool // the image is black, and not because the phone is asleep
 	state   phone.State
-	missing map[string]bool
 	parts   []Part
 }
 
@@ -110,8 +113,9 @@ type reading struct {
 // one than the tree's, the screen changed in between and is read once more.
 func (e *eye) read(ctx context.Context, want Want) reading {
 	r := e.readOnce(ctx, want)
-	if r.treeErr == nil && !r.missing[PartFocus] && r.tree.pkg() != "" && r.tree.pkg() != r.state.Focus.Package && ctx.Err() == nil {
+	if r.treeErr == nil && !r.misses(PartFocus) && !r.tree.shows(r.state.Focus.Package) && ctx.Err() == nil {
 		if again := e.readOnce(ctx, want); again.treeErr == nil {
+			r.tree.release()
 			return again
 		}
 	}
@@ -144,24 +148,30 @@ func (e *eye) readOnce(ctx context.Context, want Want) reading {
 		})
 	}
 	wg.Wait()
-	r.missing = map[string]bool{
-		PartElements: err != nil, PartMore: err == nil && r.tree.cut, PartFocus: r.state.FocusErr != nil,
-		PartDisplay: r.state.DisplayErr != nil, PartKeyboard: r.state.KeyboardErr != nil, PartImage: imageErr != nil,
+	if r.image != nil && r.image.Black {
+		r.secure = r.state.LockErr != nil || r.state.Lock.Awake
+		if r.treeErr == nil { // there are elements to be seen
+			r.image, imageErr = nil, errBlack
+		}
 	}
 	r.parts = []Part{
-		{PartElements, treeAt, err}, {PartFocus, stateAt, r.state.FocusErr}, {PartDisplay, stateAt, r.state.DisplayErr},
+		{PartElements, treeAt, r.treeErr},
+		{PartFocus, stateAt, r.state.FocusErr},
+		{PartDisplay, stateAt, r.state.DisplayErr},
 		{PartKeyboard, stateAt, r.state.KeyboardErr},
 	}
 	if picture {
 		r.parts = append(r.parts, Part{PartImage, imageAt, imageErr})
 	}
 	r.parts = append(r.parts, Part{PartWindows, stateAt, r.state.WindowsErr}, Part{PartLock, stateAt, r.state.LockErr})
-	r.secure = r.image != nil && r.image.Black && (r.state.LockErr != nil || r.state.Lock.Awake)
-	if r.image != nil && r.treeErr == nil && r.image.Black { // there are elements to be seen
-		r.image, r.missing[PartImage] = nil, true
-	}
 	return r
 }
+
+// errNotYet stands for parts that are read after the tree.
+var errNotYet = errors.New("not read yet")
+
+// errBlack is why a picture counts as missing that shows nothing.
+var errBlack = errors.New("the picture is black")
 
 // thin reports whether the tree alone, of which the size of the screen is not
 // known yet, leaves most of it unsaid.
@@ -169,5 +179,6 @@ func (r reading) thin() bool {
 	if r.treeErr != nil {
 		return true
 	}
-	return reading{tree: r.tree, missing: map[string]bool{PartDisplay: true, PartFocus: true}}.scene().NoTree != ""
+	alone := reading{tree: r.tree, parts: []Part{{Name: PartFocus, Err: errNotYet}, {Name: PartDisplay, Err: errNotYet}}}
+	return alone.scene().NoTree != ""
 }

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 )
 
 // MaxPromptText bounds each string in Prompt, in characters. A longer one ends
@@ -21,13 +20,28 @@ const MaxPromptText = 200
 //
 // Parts that are empty or not known are left out; a field's text is always
 // there. Strings are JSON strings. The screen's line may go on with locked,
-// picture WxH, no-tree and its reason, secure, and dialog "title". The states are clickable, long-clickable,
-// scrollable, editable (on anything but a field), checkable, checked, focused,
-// selected, disabled and password, in that order.
+// picture WxH, no-tree and its reason, secure, and dialog "title". The states
+// are clickable, long-clickable, scrollable, editable (on anything but a field),
+// checkable, checked, focused, selected, disabled and password, in that order.
 func (s *Scene) Prompt() string {
 	var b strings.Builder
 	b.Grow(80 * (len(s.Elements) + 1))
-	fmt.Fprintf(&b, "screen %d:", s.Generation)
+	fmt.Fprintf(&b, "screen %d:%s\n", s.Generation, s.screen())
+	for i := range s.Elements {
+		e := &s.Elements[i]
+		b.WriteByte('[')
+		b.WriteString(strconv.Itoa(e.Index))
+		b.WriteString("] ")
+		e.describe(&b)
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// screen describes what is known besides the elements, each part with a space
+// before it.
+func (s *Scene) screen() string {
+	var b strings.Builder
 	if s.Package != "" {
 		b.WriteString(" app " + bare(s.Package))
 	}
@@ -37,13 +51,12 @@ func (s *Scene) Prompt() string {
 	if s.Width > 0 && s.Height > 0 {
 		fmt.Fprintf(&b, " size %dx%d", s.Width, s.Height)
 	}
-	if !s.missing(PartKeyboard) {
-		b.WriteString(" keyboard ")
-		if s.Keyboard {
-			b.WriteString("shown")
-		} else {
-			b.WriteString("hidden")
-		}
+	switch {
+	case slices.Contains(s.Missing, PartKeyboard):
+	case s.Keyboard:
+		b.WriteString(" keyboard shown")
+	default:
+		b.WriteString(" keyboard hidden")
 	}
 	if s.Locked {
 		b.WriteString(" locked")
@@ -61,51 +74,55 @@ func (s *Scene) Prompt() string {
 		b.WriteString(" dialog ")
 		quoteTo(&b, title)
 	}
-	b.WriteByte('\n')
-	for _, e := range s.Elements {
-		e.prompt(&b)
-	}
 	return b.String()
 }
 
-func (e Element) prompt(b *strings.Builder) {
-	b.WriteString("[" + strconv.Itoa(e.Index) + "] " + e.Role)
+// describe writes role, strings and states.
+func (e *Element) describe(b *strings.Builder) {
+	b.WriteString(e.Role)
 	if e.Text != "" || e.Role == RoleEdit {
 		b.WriteByte(' ')
 		quoteTo(b, e.Text)
 	}
-	for _, part := range []struct{ name, value string }{
-		{" desc=", e.Description}, {" hint=", e.Hint}, {" id=", e.ID},
-	} {
+	for _, part := range e.labels() {
 		if part.value != "" {
 			b.WriteString(part.name)
 			quoteTo(b, part.value)
 		}
 	}
-	for _, state := range []struct {
-		word string
-		on   bool
-	}{
-		{" clickable", e.Clickable},
-		{" long-clickable", e.LongClickable},
-		{" scrollable", e.Scrollable},
-		{" editable", e.Editable && e.Role != RoleEdit},
-		{" checkable", e.Checkable},
-		{" checked", e.Checked},
-		{" focused", e.Focused},
-		{" selected", e.Selected},
-		{" disabled", !e.Enabled},
-		{" password", e.Password},
-	} {
+	for _, state := range e.stateWords() {
 		if state.on {
+			b.WriteByte(' ')
 			b.WriteString(state.word)
 		}
 	}
-	b.WriteByte('\n')
 }
 
-func (s *Scene) missing(part string) bool {
-	return slices.Contains(s.Missing, part)
+// labels are the strings of an element besides its text.
+func (e *Element) labels() [3]struct{ name, value string } {
+	return [...]struct{ name, value string }{{" desc=", e.Description}, {" hint=", e.Hint}, {" id=", e.ID}}
+}
+
+// stateWords are the states as the prompt names them, in its order.
+func (e *Element) stateWords() [10]struct {
+	word string
+	on   bool
+} {
+	return [...]struct {
+		word string
+		on   bool
+	}{
+		{"clickable", e.Clickable},
+		{"long-clickable", e.LongClickable},
+		{"scrollable", e.Scrollable},
+		{"editable", e.Editable && e.Role != RoleEdit},
+		{"checkable", e.Checkable},
+		{"checked", e.Checked},
+		{"focused", e.Focused},
+		{"selected", e.Selected},
+		{"disabled", !e.Enabled},
+		{"password", e.Password},
+	}
 }
 
 // bare returns a component name as it is, and anything that is none as a JSON
@@ -178,15 +195,4 @@ func hidden(r rune) bool {
 		return true
 	}
 	return r >= 0xE000 && r <= 0xF8FF
-}
-
-// clip cuts s to at most limit bytes between characters.
-func clip(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	for limit > 0 && !utf8.RuneStart(s[limit]) {
-		limit--
-	}
-	return s[:limit]
 }

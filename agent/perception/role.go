@@ -1,75 +1,107 @@
 package perception
 
-import "strings"
+// role is what a class or a node is; its name is one of the Role constants.
+type role uint8
+
+const (
+	roleNone role = iota
+	roleButton
+	roleEdit
+	roleText
+	roleImage
+	roleCheckbox
+	roleSwitch
+	roleList
+	roleItem
+	roleTab
+	roleScroll
+	roleWeb
+	roleView
+	roleSurface // a class that draws by itself what no node describes: a view
+	roleTabs    // what holds tabs: a view
+)
+
+var roleNames = [...]string{
+	roleNone: RoleView, roleButton: RoleButton, roleEdit: RoleEdit, roleText: RoleText, roleImage: RoleImage,
+	roleCheckbox: RoleCheckbox, roleSwitch: RoleSwitch, roleList: RoleList, roleItem: RoleItem, roleTab: RoleTab,
+	roleScroll: RoleScroll, roleWeb: RoleWeb, roleView: RoleView, roleSurface: RoleView, roleTabs: RoleView,
+}
 
 // classes maps the ends of class names to roles; the first that fits counts.
 // Apps derive their own classes, and their names usually keep the end.
 var classes = []struct {
-	role string
+	role role
 	ends []string
 }{
-	{RoleEdit, []string{"EditText", "AutoCompleteTextView", "SearchAutoComplete"}},
-	{RoleSwitch, []string{"Switch", "SwitchCompat", "SwitchMaterial", "ToggleButton"}},
-	{RoleCheckbox, []string{"CheckBox", "RadioButton", "CheckedTextView"}},
-	{RoleWeb, []string{"WebView"}},
-	{RoleList, []string{"ListView", "RecyclerView", "GridView"}},
-	{RoleScroll, []string{"ScrollView", "ViewPager", "ViewPager2"}},
-	{RoleTab, []string{"Tab", "TabView"}},
-	{RoleButton, []string{"Button"}},
-	{RoleImage, []string{"ImageView", ".Image"}},
-	{RoleText, []string{"TextView", "TextClock", "Chronometer"}},
+	{roleEdit, []string{"EditText", "AutoCompleteTextView", "SearchAutoComplete"}},
+	{roleSwitch, []string{"Switch", "SwitchCompat", "SwitchMaterial", "ToggleButton"}},
+	{roleCheckbox, []string{"CheckBox", "RadioButton", "CheckedTextView"}},
+	{roleWeb, []string{"WebView"}},
+	{roleList, []string{"ListView", "RecyclerView", "GridView"}},
+	{roleScroll, []string{"ScrollView", "ViewPager", "ViewPager2"}},
+	{roleTab, []string{"Tab", "TabView"}},
+	{roleTabs, []string{"TabWidget"}},
+	{roleButton, []string{"Button"}},
+	{roleImage, []string{"ImageView", ".Image"}},
+	{roleText, []string{"TextView", "TextClock", "DigitalClock", "Chronometer"}},
+	{roleSurface, []string{"SurfaceView", "TextureView"}},
 }
 
-func classRole(class string) string {
-	for _, c := range classes {
-		for _, end := range c.ends {
-			if strings.HasSuffix(class, end) {
-				return c.role
+func classRole(class []byte) role {
+	for i := range classes {
+		for _, end := range classes[i].ends {
+			if ends(class, end) {
+				return classes[i].role
 			}
 		}
 	}
-	return ""
+	return roleNone
 }
+
+// class returns the role of a node's class.
+func (t *tree) class(n *node) role { return t.names.list[n.class].role }
 
 // role names what node i is.
-func (c *condenser) role(i int) string {
+func (c *condenser) role(i int32) role {
 	n := &c.nodes[i]
-	if j, ok := c.toggle[i]; ok {
-		return c.role(j) // one level: a toggle stands for nothing else
+	if n.toggle != 0 {
+		return c.role(n.toggle) // one level: a toggle stands for nothing else
 	}
-	role := classRole(n.class)
+	r := c.class(n)
 	switch {
 	case n.has(editable):
-		return RoleEdit
-	case role == RoleEdit || role == RoleSwitch || role == RoleCheckbox || role == RoleWeb || role == RoleTab:
-		return role
+		return roleEdit
+	case r == roleEdit || r == roleSwitch || r == roleCheckbox || r == roleWeb || r == roleTab:
+		return r
 	case n.has(checkable):
-		return RoleCheckbox
-	case n.has(clickable|longClickable) && role != RoleButton && role != RoleList && role != RoleScroll && c.row(i, role):
-		return RoleItem
-	case role != "":
-		return role
+		return roleCheckbox
+	case c.takes(n) && r != roleButton && r != roleList && r != roleScroll && c.row(i, r):
+		return roleItem
+	case r == roleSurface || r == roleTabs:
+		return roleView
+	case r != roleNone:
+		return r
 	case n.has(scrollable):
-		return RoleScroll
-	case n.text != "" && !n.touchable():
-		return RoleText
+		return roleScroll
+	case n.text.n > 0 && !c.touchable(n):
+		return roleText
 	}
-	return RoleView
+	return roleView
 }
 
-// row reports whether touchable node i is a row of a list: a direct child of
-// one, or a container whose nearest touchable ancestor is not nearer than the
-// list.
-func (c *condenser) row(i int, role string) bool {
+// row reports whether touchable node i, of a class with role r, is a row of a
+// list: a direct child of one, or a container whose nearest touchable ancestor
+// is not nearer than the list.
+func (c *condenser) row(i int32, r role) bool {
 	for p := c.nodes[i].parent; p >= 0; p = c.nodes[p].parent {
 		n := &c.nodes[p]
-		if strings.HasSuffix(n.class, "TabWidget") {
+		switch c.class(n) {
+		case roleTabs:
 			return false
-		}
-		if classRole(n.class) == RoleList {
+		case roleList:
 			return true
 		}
-		if role != "" || n.touchable() || n.has(scrollable) {
+		if r != roleNone || c.touchable(n) || n.has(scrollable) {
 			return false
 		}
 	}

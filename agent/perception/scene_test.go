@@ -38,7 +38,7 @@ func sceneOf(t testing.TB, dump []byte) *Scene {
 	s := (reading{
 		tree: tree,
 		state: phone.State{
-			Focus:   phone.Focus{Package: tree.pkg(), Activity: ".MainActivity"},
+			Focus:   phone.Focus{Package: tree.front(), Activity: ".MainActivity"},
 			Display: phone.Display{Width: size.X, Height: size.Y, Rotation: tree.rotation},
 		},
 	}).scene()
@@ -159,7 +159,7 @@ func TestCoveringNeedsAnotherNodeDrawnLater(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var texts []string
-			for _, e := range sceneOf(t, []byte(`<hierarchy>`+c.dump+`</hierarchy>`)).Elements {
+			for _, e := range sceneOf(t, []byte(`<hierarchy><node bounds="[0,0][99,99]">`+c.dump+`</node></hierarchy>`)).Elements {
 				texts = append(texts, e.Text)
 			}
 			if got := strings.Join(texts, " "); got != c.want {

@@ -1,0 +1,122 @@
+package perception
+
+import "slices"
+
+// Limits of the search for what is covered, which compares pairs of nodes.
+const (
+	maxTakers = 400 // nodes that take touches
+	maxSheets = 32
+	maxAbove  = 8 // windows
+)
+
+// Shares of the screen that a sheet takes: less is a row or a button, more may
+// be glass, such as the controls over a film.
+const (
+	minSheet = 12 // percent
+	maxSheet = 90
+)
+
+// dropCovered drops what another window covers, then what lies fully under a
+// node that takes touches: touchable nodes under any, all under a sheet. A
+// node's own ancestors and descendants never cover it.
+func (c *condenser) dropCovered() {
+	c.dropBehind()
+	takers := c.work[:0]
+	for i := range c.nodes {
+		if n := &c.nodes[i]; c.seen(n) && c.takes(n) && len(takers) < maxTakers {
+			takers = append(takers, int32(i))
+		}
+	}
+	c.work = takers
+	sheets := 0
+	for _, b := range takers {
+		if !c.seen(&c.nodes[b]) {
+			continue
+		}
+		sheet := sheets < maxSheets && c.sheet(b)
+		if sheet {
+			sheets++
+		}
+		c.dropUnder(b, takers, sheet)
+	}
+}
+
+// dropUnder drops what lies under node b, and takes touches itself unless b is a
+// sheet. On the way up from b, what is below it are whole subtrees beside the
+// way.
+func (c *condenser) dropUnder(b int32, takers []int32, sheet bool) {
+	cover := c.nodes[b].rect
+	for p := b; c.nodes[p].parent >= 0; p = c.nodes[p].parent {
+		up := c.nodes[p].parent
+		for s := up + 1; s < c.nodes[up].end; s = c.nodes[s].end {
+			if s == p || !c.below(s, p) {
+				continue
+			}
+			end := c.nodes[s].end
+			first, _ := slices.BinarySearch(takers, s)
+			for _, i := range takers[first:] {
+				if i >= end {
+					break
+				}
+				if n := &c.nodes[i]; c.seen(n) && n.rect.in(cover) {
+					c.drop(i)
+				}
+			}
+			for i := s; sheet && i < end; i++ {
+				if n := &c.nodes[i]; c.seen(n) && n.rect.in(cover) {
+					n.flags |= folded
+				}
+			}
+		}
+	}
+}
+
+// below reports whether node a is drawn before its sibling b.
+func (c *condenser) below(a, b int32) bool {
+	if orderA, orderB := c.nodes[a].order, c.nodes[b].order; orderA != 0 && orderB != 0 && orderA != orderB {
+		return orderA < orderB
+	}
+	return a < b
+}
+
+// dropBehind drops what lies in the bounds of a window above: the windows of a
+// tree are listed from the top down.
+func (c *condenser) dropBehind() {
+	var above [maxAbove]box
+	count := 0
+	for i := int32(0); i < int32(len(c.nodes)); i = c.nodes[i].end {
+		root := &c.nodes[i]
+		if root.has(foreign) || root.rect.empty() {
+			continue
+		}
+		for j := i; j < root.end && count > 0; j++ {
+			for _, b := range above[:count] {
+				if n := &c.nodes[j]; c.seen(n) && n.rect.in(b) {
+					n.flags |= folded
+				}
+			}
+		}
+		if count < len(above) && (c.takes(root) || c.says(root) || c.holds(i)) {
+			above[count] = root.rect
+			count++
+		}
+	}
+}
+
+func (c *condenser) says(n *node) bool { return n.text.n+n.desc.n > 0 }
+
+// sheet reports whether a node that takes touches is a sheet or a card with
+// something on it.
+func (c *condenser) sheet(i int32) bool {
+	n := &c.nodes[i]
+	share := n.rect.area() * 100
+	return share >= minSheet*c.screen.area() &&
+		share <= maxSheet*c.screen.area() && c.holds(i)
+}
+
+// drop drops node i with all below it.
+func (c *condenser) drop(i int32) {
+	for j := i; j < c.nodes[i].end; j++ {
+		c.nodes[j].flags |= folded
+	}
+}
