@@ -23,6 +23,10 @@ func (p limitedPhone) Element(context.Context, uint64, int) (x, y int, err error
 
 func (p limitedPhone) Text(context.Context, string) (x, y int, err error) { return 0, 0, p.refusal }
 
+func (p limitedPhone) Info(context.Context) (action.PhoneInfo, error) {
+	return action.PhoneInfo{}, p.refusal
+}
+
 func (p limitedPhone) Under(action.Fence) action.Controls { return refused{p.refusal} }
 
 // refused implements action.Controls for a phone that cannot be touched.

@@ -32,6 +32,7 @@ type commands struct {
 	Lang   string `help:"Language of refusals: en or zh." enum:"en,zh" default:"en" env:"RACKCTL_LANG"`
 
 	Phones    phonesCommand  `cmd:"" help:"List slots and phones."`
+	Info      infoCommand    `cmd:"" help:"Show what a phone tells of itself and what is remembered of it."`
 	Observe   observeCommand `cmd:"" help:"Show what is on a phone's screen."`
 	Tap       tapCommand     `cmd:"" help:"Touch an element, a text or a point."`
 	LongPress pressCommand   `cmd:"" help:"Touch an element, a text or a point for a second."`

@@ -129,6 +129,9 @@ func phoneActions() []entry {
 	return []entry{
 		define(Definition{Name: "phones", Summary: "list slots and phones", Role: Viewer, Idempotent: true, Timeout: quick}, listPhones),
 		define(Definition{Name: "observe", Summary: "read a phone's screen", Role: Viewer, Idempotent: true, Timeout: lookTimeout}, observe),
+		define(Definition{
+			Name: "phone_info", Summary: "read what a phone tells of itself and what is remembered of it", Role: Viewer, Idempotent: true, Timeout: lookTimeout,
+		}, phoneInfo),
 		define(touch("tap", "tap an element, a text or a point"), tap),
 		define(touch("long_press", "press an element, a text or a point for a second"), press),
 		define(touch("swipe", "move a finger over the screen"), swipe),
@@ -152,6 +155,14 @@ func observe(ctx context.Context, c *call, args *ObserveArgs) (any, error) {
 		return nil, err
 	}
 	return p.Observe(ctx, args.Image)
+}
+
+func phoneInfo(ctx context.Context, c *call, args *SlotArgs) (any, error) {
+	p, err := c.rack.Phone(args.Slot)
+	if err != nil {
+		return nil, err
+	}
+	return p.Info(ctx)
 }
 
 func tap(ctx context.Context, c *call, args *TapArgs) (any, error) {

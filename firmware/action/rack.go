@@ -7,7 +7,9 @@ import (
 	"io/fs"
 	"time"
 
+	"phonerack/agent/phone"
 	"phonerack/firmware/lease"
+	"phonerack/firmware/phonebook"
 	"phonerack/sync/wire"
 )
 
@@ -41,6 +43,8 @@ type Phone interface {
 	Element(ctx context.Context, generation uint64, index int) (x, y int, err error)
 	Text(ctx context.Context, text string) (x, y int, err error)
 	Under(fence Fence) Controls
+	// Info reads what the phone tells of itself, and what is remembered of it.
+	Info(ctx context.Context) (PhoneInfo, error)
 
 	Shell(ctx context.Context, cmd string, pipes Pipes) (exit int, err error)
 	Push(ctx context.Context, r io.Reader, path string, mode fs.FileMode, mtime time.Time) error
@@ -100,6 +104,24 @@ type Observation struct {
 	Screen     string   `json:"screen"`            // the elements, one a line
 	Missing    []string `json:"missing,omitempty"` // parts that could not be read
 	Image      []byte   `json:"image,omitempty"`   // JPEG
+}
+
+// PhoneInfo is what is known of a phone. A part that could not be read is nil, and Missing says why.
+type PhoneInfo struct {
+	Slot    int               `json:"slot"`
+	Serial  string            `json:"serial"`
+	Model   string            `json:"model"`
+	Android string            `json:"android"`
+	Width   int               `json:"width"`
+	Height  int               `json:"height"`
+	Ways    phone.Strategies  `json:"ways"` // that work on it
+	Battery *phone.Battery    `json:"battery,omitempty"`
+	Thermal *phone.Thermal    `json:"thermal,omitempty"`
+	Storage *phone.Storage    `json:"storage,omitempty"`
+	Power   *phone.Power      `json:"power,omitempty"`
+	Missing map[string]string `json:"missing,omitempty"` // part -> why it could not be read
+
+	Remembered *phonebook.Record `json:"remembered,omitempty"`
 }
 
 // TaskSpec is a task as it is asked for.

@@ -11,7 +11,9 @@ import (
 	"sync"
 	"time"
 
+	"phonerack/agent/phone"
 	"phonerack/firmware/action"
+	"phonerack/firmware/phonebook"
 	"phonerack/sync/wire"
 )
 
@@ -93,6 +95,14 @@ func (r *Rack) Text(_ context.Context, text string) (x, y int, err error) {
 
 // Under implements action.Phone.
 func (r *Rack) Under(fence action.Fence) action.Controls { return controls{r, fence} }
+
+// Info implements action.Phone.
+func (r *Rack) Info(context.Context) (action.PhoneInfo, error) {
+	return action.PhoneInfo{
+		Slot: 1, Serial: "R5CT", Model: "Pixel 7", Android: "14", Battery: &phone.Battery{Level: 80, Temperature: 301, Status: "charging"},
+		Missing: map[string]string{"thermal": "not supported"}, Remembered: &phonebook.Record{Serial: "R5CT", Slot: 1},
+	}, nil
+}
 
 // Shell implements action.Phone with a few commands of its own: "cat" copies, "fail" exits with 3, "wait" ends with ctx.
 func (r *Rack) Shell(ctx context.Context, cmd string, pipes action.Pipes) (int, error) {
