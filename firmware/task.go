@@ -20,7 +20,8 @@ type task struct {
 	log    *slog.Logger
 	ctx    context.Context // of the attempt; ended with a refusal as cause
 	cancel context.CancelCauseFunc
-	ended  chan struct{} // closed when the result is written down
+	ended  chan struct{}     // closed when the result is written down
+	files  map[string]string // that came with it: name -> sha256
 
 	mu      sync.Mutex
 	status  action.TaskStatus // guarded by mu, as is what follows

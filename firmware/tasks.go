@@ -87,7 +87,7 @@ func (r *Rack) dismiss(t *task) {
 }
 
 func newTask(r *Rack, id string, spec action.TaskSpec, actor string, l *live) *task {
-	t := &task{rack: r, id: id, live: l, ended: make(chan struct{}), changed: make(chan struct{})}
+	t := &task{rack: r, id: id, live: l, files: spec.Inputs, ended: make(chan struct{}), changed: make(chan struct{})}
 	t.ctx, t.cancel = context.WithCancelCause(context.Background())
 	t.status = action.TaskStatus{
 		ID: t.id, Attempt: 1, Slot: spec.Slot, Serial: l.serial, Goal: spec.Goal, Params: slices.Sorted(maps.Keys(spec.Params)),

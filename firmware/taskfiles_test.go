@@ -1,0 +1,76 @@
+package firmware
+
+import (
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"phonerack/sync/wire"
+)
+
+func TestKeptFilesHavePlainNamesAndABound(t *testing.T) {
+	k := newKeeper(t.TempDir())
+	for _, c := range []struct{ name, want string }{
+		{"photo.jpg", "file-photo.jpg"},
+		{"photo.jpg", "file-photo-2.jpg"},
+		{"../../etc/passwd", "file-passwd"},
+		{"a b;c\n", "file-a_b_c_"},
+		{".hidden", "file-hidden"},
+		{"", "file-"},
+		{strings.Repeat("x", 100) + ".pdf", "file-" + strings.Repeat("x", 60) + ".pdf"},
+	} {
+		got, err := k.keep(c.name, strings.NewReader("content"))
+		if err != nil || got != c.want {
+			t.Errorf("%q: %q, %v", c.name, got, err)
+		}
+		if b, err := os.ReadFile(filepath.Join(k.folder, got)); err != nil || string(b) != "content" {
+			t.Errorf("%q: %q, %v", c.name, b, err)
+		}
+	}
+	k.room = 3
+	if _, err := k.keep("big", strings.NewReader("content")); !wire.Is(err, wire.PayloadTooLarge) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := k.keep("broken", brokenReader{}); !errors.Is(err, errTorn) {
+		t.Errorf("got %v", err)
+	}
+	left, err := filepath.Glob(filepath.Join(k.folder, ".keep-*"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("left %q, %v", left, err)
+	}
+}
+
+var errTorn = errors.New("torn")
+
+type brokenReader struct{}
+
+func (brokenReader) Read([]byte) (int, error) { return 0, errTorn }
+
+func TestInputsAreNamedByTheirContentAndBounded(t *testing.T) {
+	in, err := newInputs(t.TempDir(), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept, err := in.put(t.Context(), strings.NewReader("hello"))
+	if err != nil || kept.SHA256 != "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824" || kept.Bytes != 5 {
+		t.Fatalf("%+v, %v", kept, err)
+	}
+	f, size, err := in.open(kept.SHA256)
+	if err != nil || size != 5 {
+		t.Fatalf("%d bytes, %v", size, err)
+	}
+	f.Close()
+	if _, _, err := in.open("../rackd.db"); !wire.Is(err, wire.BadRequest) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := in.put(t.Context(), brokenReader{}); !errors.Is(err, errTorn) {
+		t.Errorf("got %v", err)
+	}
+	left, err := os.ReadDir(in.folder)
+	if err != nil || len(left) != 1 {
+		t.Errorf("left %v, %v", left, err)
+	}
+}
