@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"phonerack/agent/runner"
 	"phonerack/agent/tools"
 	"phonerack/firmware/action"
 	"phonerack/sync/wire"
@@ -31,6 +32,20 @@ func (t *task) ask(ctx context.Context, q tools.Question) (string, error) {
 	case <-ctx.Done():
 		return "", context.Cause(ctx)
 	}
+}
+
+// stands notes that the attempt is held up, or goes on. While it waits for an answer ask has told so.
+func (t *task) stands(state runner.State) {
+	if state == runner.Waiting {
+		return
+	}
+	t.change(func(status *action.TaskStatus) {
+		if status.State = action.Running; state == runner.Paused {
+			status.State = action.Paused
+		}
+	})
+	t.remember()
+	t.log.Info("task goes on or is held up", "state", string(state))
 }
 
 // change alters the status, and tells those who watch.

@@ -45,7 +45,9 @@ type Options struct {
 	Planner planner.Planner
 	Screens bool   // send the planner a picture of each screen
 	Dialer  Dialer // of USB links; nil without USB
-	Logger  *slog.Logger
+	// Documents is the command line of the child that reads documents; nil: documents cannot be read.
+	Documents []string
+	Logger    *slog.Logger
 
 	ADB       adb.Options          // bounds of the connections to phones; the keys are the rack's own
 	Clock     func() time.Duration // of the leases; nil is lease.BootTime
@@ -65,15 +67,16 @@ type Rack struct {
 	log     *slog.Logger
 	onReady func()
 
-	store   *store.Store
-	taskLog *taskLog
-	inputs  *inputs
-	book    *phonebook.Book
-	leases  *lease.Table
-	slots   map[int]*slot
-	bus     *busWatch
-	tree    *suture.Supervisor
-	socket  net.Listener
+	store     *store.Store
+	taskLog   *taskLog
+	inputs    *inputs
+	documents *documents // nil if documents cannot be read
+	book      *phonebook.Book
+	leases    *lease.Table
+	slots     map[int]*slot
+	bus       *busWatch
+	tree      *suture.Supervisor
+	socket    net.Listener
 
 	working sync.WaitGroup // tasks
 
@@ -87,7 +90,7 @@ type Rack struct {
 func New(o Options) (*Rack, error) {
 	r := &Rack{
 		config: o.Config, planner: o.Planner, screens: o.Screens, log: o.Logger, onReady: o.OnReady,
-		slots: map[int]*slot{}, tasks: map[string]*task{}, owed: map[string]action.TaskStatus{},
+		documents: newDocuments(o.Documents, o.Logger), slots: map[int]*slot{}, tasks: map[string]*task{}, owed: map[string]action.TaskStatus{},
 	}
 	state := o.Config.Rack.State
 	var err error

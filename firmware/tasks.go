@@ -126,14 +126,19 @@ func (t *task) attempt(spec action.TaskSpec) (result runner.Result) {
 			result = runner.Result{Outcome: runner.Failed, Message: refusal.Error(), Refusal: refusal, Steps: t.snapshot().Steps, Wrote: true}
 		}
 	}()
+	folder := t.rack.taskFolder(t.id)
 	run := runner.Runner{
-		Observer: t.live.eyes.View(),
-		Controls: t.live.phone.Under(t.lease), Planner: t.rack.planner,
-		Slot: spec.Slot, Phone: t.live.serial, Gone: t.live.conn.Done(), Screens: t.rack.screens,
-		Trajectory: t.rack.taskFolder(t.id), Logger: t.rack.log, OnStep: t.step,
+		Observer: t.live.eyes.View(), Controls: t.live.phone.Under(t.lease), Planner: t.rack.planner,
+		Reads: t.live.phone, Keep: newKeeper(folder).keep, Install: t.input, Ask: t.ask,
+		Slot: spec.Slot, Phone: t.live.serial, Device: t.device(), Gone: t.live.conn.Done(), Screens: t.rack.screens,
+		Trajectory: folder, Logger: t.rack.log, OnStep: t.step, OnState: t.stands,
+	}
+	if t.rack.documents != nil {
+		run.Documents = t.rack.documents
 	}
 	result, err := run.Run(t.ctx, runner.Task{
-		ID: t.id, Attempt: 1, Goal: spec.Goal, Params: spec.Params, MaxSteps: spec.Steps, Deadline: time.Now().Add(spec.Within),
+		ID: t.id, Attempt: 1, Goal: spec.Goal, Params: spec.Params, MaxSteps: spec.Steps, Tokens: spec.Tokens,
+		Permissions: spec.Permissions, KeepPopups: spec.LeavePopups, Deadline: time.Now().Add(spec.Within),
 	})
 	if err != nil {
 		t.log.Error("trajectory is not whole", "err", err)

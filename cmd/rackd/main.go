@@ -109,7 +109,10 @@ func (c runCommand) Run() error {
 		return err
 	}
 	log := firmware.NewLogger(conf.Log, os.Stderr)
-	options := firmware.Options{Config: conf, Planner: conf.Scripted, Logger: log, OnReady: func() { notify(log, "READY=1") }}
+	options := firmware.Options{
+		Config: conf, Planner: conf.Scripted, Logger: log, Documents: []string{"/proc/self/exe", "render-document"},
+		OnReady: func() { notify(log, "READY=1") },
+	}
 	if conf.USB.Enabled {
 		host, err := usblink.New()
 		if err != nil {
