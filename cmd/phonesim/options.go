@@ -79,6 +79,8 @@ type androidFaults struct {
 	Autocorrect    bool          `help:"Some words are corrected."`
 	TextDelay      time.Duration `help:"Text arrives over so much time." placeholder:"TIME"`
 	InjectDenied   bool          `help:"All input is refused."`
+	InstallDenied  bool          `help:"No package can be installed."`
+	GrantDenied    bool          `help:"Permissions cannot be granted."`
 	ClipboardLie   bool          `help:"The clipboard command says nothing."`
 	SettingsDenied bool          `help:"Settings cannot be changed."`
 	Black          bool          `help:"Screenshots are black."`
@@ -214,7 +216,7 @@ func (f androidFaults) faults() android.Faults {
 		Dump: dumpFailures[f.Dump], DumpRate: f.DumpRate, SlowTree: f.SlowTree, NeverIdle: f.NeverIdle,
 		DropText: f.DropText, SwapText: f.SwapText, DropFirst: f.DropFirst, SwapFirst: f.SwapFirst, Composing: f.Composing,
 		Capitalize: f.Capitalize, Autocorrect: f.Autocorrect, TextDelay: f.TextDelay,
-		InjectDenied: f.InjectDenied, ClipboardLie: f.ClipboardLie, SettingsDenied: f.SettingsDenied,
+		InjectDenied: f.InjectDenied, InstallDenied: f.InstallDenied, GrantDenied: f.GrantDenied, ClipboardLie: f.ClipboardLie, SettingsDenied: f.SettingsDenied,
 		Black: f.Black, Truncate: f.Truncate, DisplayWarning: f.DisplayWarning, StorageFull: f.StorageFull, NullFocus: f.NullFocus,
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -14,9 +15,15 @@ type app struct {
 	name     string
 	activity string // with a leading dot where it belongs to the package; "" has none to launch
 	version  string
+	code     string // the version as a number
 	system   bool
 	uid      int
 	path     string
+
+	permissions []string // requested
+	installer   string
+	minSDK      int
+	targetSDK   int
 }
 
 // systemPackages are there besides the apps of the screen.
@@ -33,28 +40,48 @@ func (d *Device) packages() []app {
 	for _, p := range d.screen.Packages() {
 		seen[p.Name] = true
 		list = append(list, app{
-			name: p.Name, activity: shortActivity(p.Name, p.Activity), version: p.Version,
-			system: p.System || isSystemName(p.Name),
+			name: p.Name, activity: shortActivity(p.Name, p.Activity), version: p.Version, code: versionCode(p.Version),
+			system: p.System || isSystemName(p.Name), permissions: p.Permissions,
 		})
 	}
 	for _, name := range systemPackages {
 		if !seen[name] {
-			list = append(list, app{name: name, version: d.release.name, system: true})
+			list = append(list, app{name: name, version: d.release.name, code: versionCode(d.release.name), system: true})
 		}
 	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for name, p := range d.installed {
+		if !seen[name] {
+			list = append(list, app{name: name, activity: shortActivity(name, p.manifest.Launcher())})
+		}
+	}
+	list = slices.DeleteFunc(list, func(a app) bool { return d.gone[a.name] })
 	slices.SortFunc(list, func(a, b app) int { return cmp.Compare(a.name, b.name) })
 	for i := range list {
-		a := &list[i]
-		a.uid = 10050 + i
-		if a.name == "android" || a.name == "com.android.inputdevices" || a.name == "com.android.providers.settings" {
-			a.uid = uidSystem
-		}
-		if a.name == "com.android.shell" {
-			a.uid = uidShell
-		}
-		a.path = d.apkPath(*a)
+		d.complete(&list[i])
 	}
 	return list
+}
+
+// complete adds what the package manager knows of an app; d.mu is held.
+func (d *Device) complete(a *app) {
+	if d.uids[a.name] == 0 {
+		d.uids[a.name] = 10050 + len(d.uids)
+	}
+	a.uid = d.uids[a.name]
+	switch a.name {
+	case "android", "com.android.inputdevices", "com.android.providers.settings":
+		a.uid = uidSystem
+	case "com.android.shell":
+		a.uid = uidShell
+	}
+	a.path, a.minSDK, a.targetSDK = d.apkPath(*a), 24, d.release.api
+	if p := d.installed[a.name]; p != nil {
+		m := p.manifest
+		a.version, a.code, a.path, a.installer, a.permissions = m.VersionName, strconv.FormatInt(m.VersionCode, 10), p.path, p.installer, m.Permissions
+		a.system, a.minSDK, a.targetSDK = false, m.MinSDK, m.TargetSDK
+	}
 }
 
 func isSystemName(name string) bool {
@@ -171,6 +198,11 @@ func (d *Device) pid(pkg string) int {
 // stop ends an app.
 func (d *Device) stop(pkg string) {
 	d.screen.Stop(pkg)
+	d.killed(pkg)
+}
+
+// killed forgets the process of an app that has ended.
+func (d *Device) killed(pkg string) {
 	d.mu.Lock()
 	delete(d.pids, pkg)
 	if d.lastFocus.pkg == pkg {

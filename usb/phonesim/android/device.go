@@ -70,7 +70,14 @@ type Device struct {
 	thermal    int             // status, 0 to 6
 	methods    map[string]bool // input methods: enabled or not
 	disabled   map[string]bool // packages
-	lastFocus  focus           // the last one that was not null
+	installed  map[string]*installed
+	gone       map[string]bool            // packages that came with the phone and are not there any more
+	grants     map[string]map[string]bool // permissions by package
+	uids       map[string]int
+	installs   int // ever
+	sessions   map[int]*session
+	fresh      map[string]time.Time // input methods that are not known before a time
+	lastFocus  focus                // the last one that was not null
 	log        []string
 	logged     int // lines ever written
 	booted     time.Time
@@ -113,6 +120,8 @@ func New(c Config) (*Device, error) {
 		config: c, release: r, screen: c.Screen, now: c.Clock,
 		faults: c.Faults, rng: rand.New(rand.NewPCG(c.Seed, 0x70686f6e65)),
 		battery: newBattery(), disabled: map[string]bool{}, pids: map[string]int{},
+		installed: map[string]*installed{}, gone: map[string]bool{}, grants: map[string]map[string]bool{}, uids: map[string]int{},
+		sessions: map[int]*session{}, fresh: map[string]time.Time{},
 	}
 	d.properties = d.defaultProperties()
 	d.settings = d.defaultSettings()

@@ -134,6 +134,9 @@ func (f *fakeScreen) Stop(pkg string) {
 }
 func (f *fakeScreen) Clear(pkg string) error { f.do("clear %s", pkg); return nil }
 
+func (f *fakeScreen) Install(p screen.Package) error     { f.do("install %s", p.Name); return nil }
+func (f *fakeScreen) Uninstall(pkg string, _ bool) error { f.do("uninstall %s", pkg); return nil }
+
 func (f *fakeScreen) Packages() []screen.Package {
 	return []screen.Package{
 		{Name: "com.android.settings", Label: "Settings", Activity: ".Settings", Version: "1.0"},

@@ -22,6 +22,8 @@ type Display interface {
 	Launch(pkg string) error
 	Stop(pkg string)
 	Clear(pkg string) error
+	Install(p screen.Package) error
+	Uninstall(pkg string, keepData bool) error
 	Packages() []screen.Package
 	Running() []string
 	Focus() (pkg, activity string) // empty in a transition

@@ -114,40 +114,6 @@ func dumpActivity(c *call, args []string) int {
 	return 0
 }
 
-func dumpPackage(c *call, args []string) int {
-	if len(args) == 0 {
-		c.printf("Packages:\n")
-		for _, a := range c.packages() {
-			c.packageEntry(a)
-		}
-		return 0
-	}
-	a, ok := c.find(args[0])
-	if !ok {
-		c.printf("Unable to find package: %s\n", args[0])
-		return 0
-	}
-	if a.activity != "" {
-		c.printf("Activity Resolver Table:\n  Non-Data Actions:\n      %s:\n        %x %s/%s filter %x\n          Action: \"%s\"\n          Category: \"%s\"\n\n",
-			actionMain, c.hash("activity"+a.name), a.name, a.activity, c.hash("filter"+a.name), actionMain, categoryLauncher)
-	}
-	c.printf("Packages:\n")
-	c.packageEntry(a)
-	return 0
-}
-
-func (c *call) packageEntry(a app) {
-	flags := "[ HAS_CODE ALLOW_CLEAR_USER_DATA ]"
-	if a.system {
-		flags = "[ SYSTEM HAS_CODE ALLOW_CLEAR_USER_DATA ]"
-	}
-	c.printf("  Package [%s] (%x):\n    userId=%d\n    pkg=Package{%x %s}\n    codePath=%s\n", a.name, c.hash("setting"+a.name), a.uid,
-		c.hash("package"+a.name), a.name, a.path[:max(strings.LastIndexByte(a.path, '/'), 0)])
-	c.printf("    versionCode=%s minSdk=24 targetSdk=%d\n    versionName=%s\n    flags=%s\n", versionCode(a.version), c.release.api, a.version, flags)
-	c.printf("    firstInstallTime=2024-01-01 00:00:00\n    User 0: ceDataInode=%d installed=true hidden=false suspended=false stopped=false enabled=0\n",
-		100000+a.uid)
-}
-
 func dumpSurfaceFlinger(c *call, args []string) int {
 	if slices.Contains(args, "--display-id") {
 		if c.release.version < 10 {

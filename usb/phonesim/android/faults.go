@@ -39,6 +39,11 @@ type Faults struct {
 	ClipboardLie bool
 	// SettingsDenied refuses to change settings and input methods for want of WRITE_SECURE_SETTINGS.
 	SettingsDenied bool
+	// InstallDenied refuses every installation as MIUI does, GrantDenied every change of a permission as ColorOS does:
+	// both want a further switch.
+	InstallDenied, GrantDenied bool
+	// LateMethod makes the first "ime enable" after an installation fail, whatever time has passed.
+	LateMethod bool
 	// NoKeys makes monkey fail unless --pct-syskeys 0 is given: a phone without physical keys.
 	NoKeys bool
 

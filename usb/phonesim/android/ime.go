@@ -32,13 +32,13 @@ func imeCommand(c *call) int {
 		return c.exception(verb, "java.lang.SecurityException: Calling user does not have permission WRITE_SECURE_SETTINGS",
 			"com.android.server.inputmethod.InputMethodManagerService.onShellCommand(InputMethodManagerService.java:5490)")
 	}
-	c.mu.Lock()
-	enabled, known := c.methods[name]
-	c.mu.Unlock()
+	enabled, known := c.method(name)
 	switch {
 	case verb == "reset":
 		c.mu.Lock()
-		c.methods = map[string]bool{latinIME: true, voiceIME: true, pinyinIME: false}
+		for n := range c.methods {
+			c.methods[n] = n == latinIME || n == voiceIME
+		}
 		c.mu.Unlock()
 		c.selectIME(latinIME)
 		c.printf("Reset current and enabled IMEs for user #0\n  Selected: %s\n  Enabled: %s\n  Enabled: %s\n", latinIME, latinIME, voiceIME)
@@ -63,21 +63,43 @@ func imeCommand(c *call) int {
 	return 0
 }
 
-// selectIME makes a method the current one, if one is given, and keeps the settings in step.
-func (c *call) selectIME(name string) {
-	defer c.showTyping()
+// methodDelay is how long after an installation the input method service learns of a new method.
+const methodDelay = 700 * time.Millisecond
+
+// method tells whether a method is enabled, and known at all.
+func (c *call) method(name string) (enabled, known bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	enabled, known = c.methods[name]
+	since, fresh := c.fresh[name]
+	if !fresh {
+		return enabled, known
+	}
+	if c.faults.LateMethod || c.now().Before(since) {
+		if c.faults.LateMethod {
+			delete(c.fresh, name)
+		}
+		return false, false
+	}
+	delete(c.fresh, name)
+	return enabled, known
+}
+
+// selectIME makes a method the current one, if one is given, and keeps the settings in step.
+func (d *Device) selectIME(name string) {
+	defer d.showTyping()
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if name != "" {
-		c.settings["secure"]["default_input_method"] = name
+		d.settings["secure"]["default_input_method"] = name
 	}
 	var enabled []string
-	for _, n := range slices.Sorted(maps.Keys(c.methods)) {
-		if c.methods[n] {
+	for _, n := range slices.Sorted(maps.Keys(d.methods)) {
+		if d.methods[n] {
 			enabled = append(enabled, n)
 		}
 	}
-	c.settings["secure"]["enabled_input_methods"] = strings.Join(enabled, ":")
+	d.settings["secure"]["enabled_input_methods"] = strings.Join(enabled, ":")
 }
 
 func (c *call) imeList() int {
@@ -88,6 +110,11 @@ func (c *call) imeList() int {
 	}
 	c.mu.Lock()
 	methods := maps.Clone(c.methods)
+	for name, since := range c.fresh {
+		if c.now().Before(since) {
+			delete(methods, name)
+		}
+	}
 	c.mu.Unlock()
 	for _, n := range slices.Sorted(maps.Keys(methods)) {
 		if !methods[n] && !all {

@@ -1,6 +1,7 @@
 package android
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -28,20 +29,21 @@ func pmCommand(c *call) int {
 		return c.pmResolve(args[1:])
 	case "query-activities":
 		return c.pmQuery(args[1:])
-	case "grant", "revoke", "set-installer", "trim-caches", "compile":
-		if pkg := lastName(args[1:]); args[0] == "grant" && !c.known(pkg) {
-			return c.exception("grant", "java.lang.IllegalArgumentException: Unknown package: "+pkg,
-				"com.android.server.pm.permission.PermissionManagerService.grantRuntimePermission(PermissionManagerService.java:1503)")
-		}
+	case "grant", "revoke":
+		return c.pmGrant(args[0], args[1:])
+	case "set-installer", "trim-caches", "compile":
 		return 0
 	case "enable", "disable", "disable-user", "default-state":
 		return c.pmEnable(args[0], args[1:])
 	case "get-max-users":
 		c.printf("Maximum supported users: 4\n")
 		return 0
-	case "install", "uninstall", "install-create":
-		c.printf("Failure [INSTALL_FAILED_USER_RESTRICTED: Install canceled by user]\n")
-		return 1
+	case "install":
+		return c.pmInstall(args[1:])
+	case "uninstall":
+		return c.pmUninstall(args[1:])
+	case "install-create", "install-write", "install-commit", "install-abandon":
+		return c.pmSession(args[0], args[1:])
 	}
 	c.errorf("Unknown command: %s\n", args[0])
 	return exitMinus1
@@ -97,7 +99,10 @@ func (c *call) pmPackages(args []string) int {
 		case "--user":
 			i++
 		case "-3", "-s", "-f", "-d", "-e", "-U", "-i", "-u", "-l", "-a", "--show-versioncode":
-			flags[a] = true
+			if flags[a] = true; a == "--show-versioncode" && c.release.version < 8 {
+				c.errorf("Error: Unknown option: %s\n", a)
+				return exitMinus1
+			}
 		default:
 			if strings.HasPrefix(a, "-") {
 				c.errorf("Error: Unknown option: %s\n", a)
@@ -122,10 +127,10 @@ func (c *call) pmPackages(args []string) int {
 		}
 		line += a.name
 		if flags["--show-versioncode"] {
-			line += " versionCode:" + versionCode(a.version)
+			line += " versionCode:" + a.code
 		}
 		if flags["-i"] {
-			line += "  installer=null"
+			line += "  installer=" + cmp.Or(a.installer, "null")
 		}
 		if flags["-U"] {
 			line += " uid:" + strconv.Itoa(a.uid)

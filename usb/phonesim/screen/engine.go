@@ -58,6 +58,7 @@ type Engine struct {
 	language string
 	seed     int64
 	bundle   *app.Bundle
+	removed  map[string]*app.App // by Uninstall
 
 	display
 	on             bool
@@ -108,8 +109,8 @@ func New(c Config) (*Engine, error) {
 		clock: c.Clock, language: c.Language, seed: c.Seed,
 		display: display{physical: image.Pt(c.Width, c.Height), physicalDensity: c.Density},
 		on:      true, battery: 85, animationScale: 1,
-		processes: make(map[string]*process),
-		text:      glyph.New(), cache: paint.NewCache(),
+		processes: make(map[string]*process), removed: make(map[string]*app.App),
+		text: glyph.New(), cache: paint.NewCache(),
 	}
 	if err := validDisplay(c.Width, c.Height, c.Density); err != nil {
 		return nil, err
@@ -126,6 +127,7 @@ func New(c Config) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("load the apps: %w", err)
 	}
+	e.bundle = own(e.bundle)
 	for _, name := range e.bundle.Names() {
 		for where, s := range e.bundle.Apps[name].Strings(c.Language) {
 			if err := e.text.Check(s); err != nil {

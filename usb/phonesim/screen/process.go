@@ -13,7 +13,9 @@ type Package struct {
 	Label    string // in the phone's language
 	Activity string // that Launch starts, ".MainActivity"; empty: none
 	Version  string
-	System   bool // has no icon on the home screen
+	System   bool // came with the phone and has no icon
+
+	Permissions []string // that it requests
 }
 
 // process is an app that runs or has run: its state outlives Stop, its windows don't.
@@ -48,8 +50,8 @@ func (e *Engine) Packages() []Package {
 	for _, name := range e.bundle.Names() {
 		a := e.bundle.Apps[name]
 		scope := app.NewScope(a, e.language, a.NewState(e.seed))
-		p := Package{Name: name, Label: a.Label.Eval(scope), Activity: a.Activity, Version: a.Version, System: a.Hidden}
-		if system(name) {
+		p := Package{Name: name, Label: a.Label.Eval(scope), Activity: a.Activity, Version: a.Version, System: a.Hidden && !a.User && !a.Blank(), Permissions: a.Requests}
+		if system(name) || a.Blank() && a.Hidden {
 			p.Activity = ""
 		}
 		out = append(out, p)
@@ -68,7 +70,7 @@ func (e *Engine) Running() []string {
 }
 
 func (e *Engine) running() []string {
-	return slices.DeleteFunc(slices.Clone(e.recent), func(name string) bool { return len(e.processes[name].windows) == 0 })
+	return slices.DeleteFunc(slices.Clone(e.recent), func(name string) bool { p := e.processes[name]; return p == nil || len(p.windows) == 0 })
 }
 
 // Launch brings an app to the front, starting it if it does not run. The error is ErrUnknownPackage.
@@ -79,7 +81,7 @@ func (e *Engine) Launch(pkg string) error {
 }
 
 func (e *Engine) launch(pkg string) error {
-	if e.bundle.Apps[pkg] == nil || system(pkg) {
+	if a := e.bundle.Apps[pkg]; a == nil || system(pkg) || a.Blank() && a.Hidden {
 		return fmt.Errorf("launch %s: %w", pkg, ErrUnknownPackage)
 	}
 	if e.front.app.Package == pkg {

@@ -124,9 +124,10 @@ func readFile(fsys fs.FS, name string, out *App) error {
 	}
 	if path.Base(name) == "app.yaml" {
 		out.Package, out.Activity, out.Version, out.Label = in.Package, in.Activity, in.Version, in.Label
-		out.Icon, out.Hidden, out.Start = in.Icon, in.Hidden, in.Start
-	} else if in.Package != "" || in.Start != "" || in.Activity != "" || in.Icon != "" || in.Version != "" || in.Hidden || !in.Label.Empty() {
-		return errors.New("package, activity, version, label, icon, hidden and start belong into app.yaml")
+		out.Icon, out.Hidden, out.User, out.Start, out.Requests = in.Icon, in.Hidden, in.User, in.Start, in.Requests
+	} else if in.Package != "" || in.Start != "" || in.Activity != "" || in.Icon != "" || in.Version != "" || in.Hidden || in.User ||
+		len(in.Requests) > 0 || !in.Label.Empty() {
+		return errors.New("package, activity, version, label, icon, hidden, user, permissions and start belong into app.yaml")
 	}
 	return errors.Join(
 		merge(out, name, "colour", &out.Colors, in.Colors),

@@ -28,7 +28,9 @@ type App struct {
 	Label     Template             `yaml:"label"`
 	Icon      string               `yaml:"icon"`   // picture
 	Hidden    bool                 `yaml:"hidden"` // no icon on the home screen
-	Start     string               `yaml:"start"`  // screen
+	User      bool                 `yaml:"user"`   // hidden, but no part of the system
+	Requests  []string             `yaml:"permissions"`
+	Start     string               `yaml:"start"` // screen
 	Colors    map[string]Color     `yaml:"colors"`
 	Styles    map[string]yaml.Node `yaml:"styles"`
 	Texts     map[string]Words     `yaml:"texts"`
@@ -40,6 +42,7 @@ type App struct {
 	Dialogs   map[string]*Screen   `yaml:"dialogs"`
 
 	system *App // nil for the system package itself
+	blank  bool
 	file   map[string]string
 }
 
