@@ -89,12 +89,17 @@ func (c conn) text(ctx context.Context, cmd string) (string, error) {
 // stream runs cmd and hands its raw output to read. The stream is closed when
 // ctx ends, so that read returns.
 func (c conn) stream(ctx context.Context, cmd string, read func(io.Reader) error) error {
+	return c.duplex(ctx, cmd, func(s io.ReadWriter) error { return read(s) })
+}
+
+// duplex runs cmd and lets talk read its output and write its input, as stream.
+func (c conn) duplex(ctx context.Context, cmd string, talk func(io.ReadWriter) error) error {
 	s, err := c.exec(ctx, cmd)
 	if err != nil {
 		return err
 	}
 	stop := context.AfterFunc(ctx, func() { s.Close() })
-	err = read(s)
+	err = talk(s)
 	if stop() {
 		s.Close()
 	}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"phonerack/sync/wire"
 	"phonerack/usb/adb"
 )
 
@@ -23,66 +24,6 @@ type Fence interface {
 type Controls struct {
 	phone *Phone
 	fence Fence
-}
-
-// Bounds of a touch.
-const (
-	minTouch = time.Millisecond
-	maxTouch = 10 * time.Second
-)
-
-// Tap touches the point (x, y) of the display.
-func (c *Controls) Tap(ctx context.Context, x, y int) error {
-	if err := c.onScreen(ctx, x, y); err != nil {
-		return fmt.Errorf("tap: %w", err)
-	}
-	return c.input(ctx, "tap", 0, "input tap", x, y)
-}
-
-// LongPress touches the point (x, y) for d, 1 ms to 10 s. Android takes half a
-// second for a long press unless the user has changed that.
-func (c *Controls) LongPress(ctx context.Context, x, y int, d time.Duration) error {
-	return c.touch(ctx, "long press", x, y, x, y, d)
-}
-
-// Swipe drags from (x1, y1) to (x2, y2) within d, 1 ms to 10 s. It cannot be
-// stopped once it was sent.
-func (c *Controls) Swipe(ctx context.Context, x1, y1, x2, y2 int, d time.Duration) error {
-	return c.touch(ctx, "swipe", x1, y1, x2, y2, d)
-}
-
-func (c *Controls) touch(ctx context.Context, what string, x1, y1, x2, y2 int, d time.Duration) error {
-	if d < minTouch || d > maxTouch {
-		return fmt.Errorf("%s for %s, not within %s and %s: %w", what, d, minTouch, maxTouch, ErrBadArgument)
-	}
-	if err := c.onScreen(ctx, x1, y1, x2, y2); err != nil {
-		return fmt.Errorf("%s: %w", what, err)
-	}
-	return c.input(ctx, what, d, "input swipe", x1, y1, x2, y2, int(d.Milliseconds()))
-}
-
-// onScreen checks pairs of coordinates against the display as it was read last,
-// and reads it again before it refuses: the phone may have been turned.
-func (c *Controls) onScreen(ctx context.Context, xy ...int) error {
-	d := *c.phone.display.Load()
-	for fresh := false; ; fresh = true {
-		off := -1
-		for i := 0; i < len(xy); i += 2 {
-			if xy[i] < 0 || xy[i] >= d.Width || xy[i+1] < 0 || xy[i+1] >= d.Height {
-				off = i
-			}
-		}
-		if off < 0 {
-			return nil
-		}
-		if fresh {
-			return fmt.Errorf("(%d, %d) is not on %dx%d: %w", xy[off], xy[off+1], d.Width, d.Height, ErrOffScreen)
-		}
-		var err error
-		if d, err = c.phone.Display(ctx); err != nil {
-			return err
-		}
-	}
 }
 
 func (c *Controls) input(ctx context.Context, what string, lasts time.Duration, cmd string, args ...int) error {
@@ -114,15 +55,41 @@ func (c *Controls) Key(ctx context.Context, name string) error {
 func (c *Controls) write(ctx context.Context, lasts time.Duration, cmd string) (adb.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.phone.options.WriteTimeout+lasts)
 	defer cancel()
+	if err := c.permitted(ctx); err != nil {
+		return adb.Result{}, err
+	}
+	return c.send(ctx, cmd)
+}
+
+// through asks the fence and has do write, which takes about lasts by itself.
+// What do calls rejected, or refuses, has not happened; after any other failure
+// it may have.
+func (c *Controls) through(ctx context.Context, lasts time.Duration, do func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, c.phone.options.WriteTimeout+lasts)
+	defer cancel()
+	if err := c.permitted(ctx); err != nil {
+		return err
+	}
+	err := do(ctx)
+	if _, refused := errors.AsType[*wire.Refusal](err); err == nil || refused || errors.Is(err, ErrRejected) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
+}
+
+// permitted asks the fence: the last thing before a write.
+func (c *Controls) permitted(ctx context.Context) error {
 	if c.fence == nil {
-		return adb.Result{}, ErrNoFence
+		return ErrNoFence
 	}
 	if err := ctx.Err(); err != nil {
-		return adb.Result{}, err
+		return err
 	}
-	if err := c.fence.Check(); err != nil {
-		return adb.Result{}, err
-	}
+	return c.fence.Check()
+}
+
+// send sends a write without asking the fence.
+func (c *Controls) send(ctx context.Context, cmd string) (adb.Result, error) {
 	r, err := c.phone.conn.shell(ctx, cmd)
 	switch {
 	case errors.Is(err, adb.ErrRefused):

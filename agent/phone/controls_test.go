@@ -131,7 +131,7 @@ func TestWhatThePhoneSaysAboutAWrite(t *testing.T) {
 		"link broken":     {phonetest.Reply{Err: adb.ErrDisconnected}, ErrUnknownOutcome},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, _ := attached(t, phonetest.Handset{}, answer("input tap", c.reply))
+			p, _ := attached(t, phonetest.Handset{}, replies("input tap", c.reply))
 			if err := p.Under(forever()).Tap(t.Context(), 1, 1); !errors.Is(err, c.err) {
 				t.Errorf("got %v", err)
 			}
@@ -206,7 +206,7 @@ func TestChunksTypeTheText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringMatching(`([ -~]|%s|%){0,150}`).Draw(t, "text")
 		var typed strings.Builder
-		for _, chunk := range chunks(text) {
+		for _, chunk := range chunks(text, maxChunk) {
 			if chunk == "" || len(chunk) > maxChunk {
 				t.Fatalf("chunk %q", chunk)
 			}
@@ -229,15 +229,15 @@ func TestLaunchReadsTheAnswer(t *testing.T) {
 		extra func(phonetest.Request) (phonetest.Reply, bool)
 		err   error
 	}{
-		"started":         {"com.shop", answer("am start", phonetest.Reply{Stdout: "Starting: Intent { cmp=com.shop/.Main }\nStatus: ok\nActivity: com.other/.Trampoline\nComplete\n"}), nil},
-		"already there":   {"com.shop", answer("am start", phonetest.Reply{Stdout: "Warning: Activity not started, intent has been delivered to currently running top-most instance.\r\nStatus: ok\r\nComplete\r\n"}), nil},
-		"slow":            {"com.shop", answer("am start", phonetest.Reply{Stdout: "Status: timeout\nComplete\n"}), ErrUnknownOutcome},
-		"gone":            {"com.shop", answer("am start", phonetest.Reply{Stderr: "Error type 3\nError: Activity class {com.shop/com.shop.Main} does not exist.\n"}), ErrAppMissing},
-		"forbidden":       {"com.shop", answer("am start", phonetest.Reply{Stderr: "java.lang.SecurityException: Permission Denial: starting Intent\n"}), ErrRejected},
-		"failed":          {"com.shop", answer("am start", phonetest.Reply{Stdout: "Starting\nError: something\nStatus: ok\n"}), ErrRejected},
-		"silent":          {"com.shop", answer("am start", phonetest.Reply{}), ErrRejected},
-		"not installed":   {"com.shop", answer(brief, phonetest.Reply{Stdout: "No activity found\n"}), ErrAppMissing},
-		"only a chooser":  {"com.shop", answer(brief, chooser), ErrAppMissing},
+		"started":         {"com.shop", replies("am start", phonetest.Reply{Stdout: "Starting: Intent { cmp=com.shop/.Main }\nStatus: ok\nActivity: com.other/.Trampoline\nComplete\n"}), nil},
+		"already there":   {"com.shop", replies("am start", phonetest.Reply{Stdout: "Warning: Activity not started, intent has been delivered to currently running top-most instance.\r\nStatus: ok\r\nComplete\r\n"}), nil},
+		"slow":            {"com.shop", replies("am start", phonetest.Reply{Stdout: "Status: timeout\nComplete\n"}), ErrUnknownOutcome},
+		"gone":            {"com.shop", replies("am start", phonetest.Reply{Stderr: "Error type 3\nError: Activity class {com.shop/com.shop.Main} does not exist.\n"}), ErrAppMissing},
+		"forbidden":       {"com.shop", replies("am start", phonetest.Reply{Stderr: "java.lang.SecurityException: Permission Denial: starting Intent\n"}), ErrRejected},
+		"failed":          {"com.shop", replies("am start", phonetest.Reply{Stdout: "Starting\nError: something\nStatus: ok\n"}), ErrRejected},
+		"silent":          {"com.shop", replies("am start", phonetest.Reply{}), ErrRejected},
+		"not installed":   {"com.shop", replies(brief, phonetest.Reply{Stdout: "No activity found\n"}), ErrAppMissing},
+		"only a chooser":  {"com.shop", replies(brief, chooser), ErrAppMissing},
 		"no package name": {"com.shop; reboot", nil, ErrBadArgument},
 		"no name at all":  {"", nil, ErrBadArgument},
 	} {

@@ -14,6 +14,10 @@ var (
 	// ErrNoDump means that the dumper neither succeeded nor said why.
 	ErrNoDump = errors.New("the element tree was not written")
 
+	// ErrTaken means that another program reads the screen: a phone lets one at a
+	// time do so.
+	ErrTaken = errors.New("another program reads the screen")
+
 	// ErrTruncated means that an answer ended before its end.
 	ErrTruncated = errors.New("the answer is truncated")
 
@@ -54,6 +58,15 @@ var (
 
 	// ErrBadArgument means that an argument is outside its range or form.
 	ErrBadArgument = errors.New("bad argument")
+
+	// ErrLocked means that the phone asks for a PIN, a pattern or a password.
+	ErrLocked = errors.New("the phone is locked")
+
+	// ErrNoClipboard means that the clipboard has no way in or out.
+	ErrNoClipboard = errors.New("the clipboard cannot be used")
+
+	// ErrNotInstalled means that the phone did not take an app.
+	ErrNotInstalled = errors.New("the app was not installed")
 
 	// ErrAppMissing means that no installed app of that name can be started.
 	ErrAppMissing = errors.New("no such app to start")

@@ -15,30 +15,39 @@ const launchTime = 20 * time.Second
 var (
 	packageName = regexp.MustCompile(`^[a-zA-Z]\w*(\.\w+)+$`)
 	launchable  = regexp.MustCompile(`^([a-zA-Z]\w*(?:\.\w+)*)/[\w.$]+$`)
+	noActivity  = regexp.MustCompile(`(?m)^Error: Activity class .* does not exist\.|^Error: Activity not started, unable to resolve `)
 	startStatus = regexp.MustCompile(`(?m)^Status: (\w+)\s*$`)
 	startError  = regexp.MustCompile(`(?m)^(?:Error|Exception|java\.lang\.)\S*.*$`)
 )
+
+// isPackage reports whether pkg can be the name of an app.
+func isPackage(pkg string) bool { return len(pkg) <= 255 && packageName.MatchString(pkg) }
 
 // Launch starts an app by its launcher activity, or brings it to the front, and
 // waits until it has drawn. What is in front then may be another activity or
 // another app. It fails with ErrAppMissing if the app has no launcher activity,
 // and with ErrUnknownOutcome if it did not draw in time.
 func (c *Controls) Launch(ctx context.Context, pkg string) error {
-	if !packageName.MatchString(pkg) || len(pkg) > 255 {
+	if !isPackage(pkg) {
 		return fmt.Errorf("launch: %.80q is no package name: %w", pkg, ErrBadArgument)
 	}
 	entry, err := c.launcher(ctx, pkg)
 	if err != nil {
 		return fmt.Errorf("launch %s: %w", pkg, err)
 	}
-	r, err := c.write(ctx, launchTime, "am start -W -n "+quote(entry))
-	if err != nil {
-		return fmt.Errorf("launch %s: %w", pkg, err)
-	}
-	if err := started(string(r.Stdout)+"\n"+string(r.Stderr), r.ExitCode); err != nil {
+	if err := c.start(ctx, "am start -W -n "+quote(entry)); err != nil {
 		return fmt.Errorf("launch %s: %w", pkg, err)
 	}
 	return nil
+}
+
+// start starts an activity and waits until it has drawn.
+func (c *Controls) start(ctx context.Context, cmd string) error {
+	r, err := c.write(ctx, launchTime, cmd)
+	if err != nil {
+		return err
+	}
+	return started(string(r.Stdout)+"\n"+string(r.Stderr), r.ExitCode)
 }
 
 // launcher finds the launcher activity. An app with several of them resolves to
@@ -75,7 +84,7 @@ func (c *Controls) launcher(ctx context.Context, pkg string) (string, error) {
 // started reads what am start -W printed.
 func started(out string, exit int) error {
 	out = strings.ReplaceAll(out, "\r\n", "\n")
-	if strings.Contains(out, "does not exist") {
+	if noActivity.MatchString(out) {
 		return ErrAppMissing
 	}
 	m := startStatus.FindStringSubmatch(out)
@@ -92,7 +101,7 @@ func started(out string, exit int) error {
 
 // Stop ends an app and whatever it runs in the background.
 func (c *Controls) Stop(ctx context.Context, pkg string) error {
-	if !packageName.MatchString(pkg) || len(pkg) > 255 {
+	if !isPackage(pkg) {
 		return fmt.Errorf("stop: %.80q is no package name: %w", pkg, ErrBadArgument)
 	}
 	r, err := c.write(ctx, 0, "am force-stop "+pkg)

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"strconv"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -48,8 +48,16 @@ type Phone struct {
 	stem    string                  // of temporary files, unique to this attachment
 	count   atomic.Uint64           // of temporary files
 
-	mu    sync.Mutex // guards shots
-	shots []method   // ways to take a screenshot, the best first
+	scales       atomic.Pointer[scales] // the animations' as they were; nil unless they are stopped
+	scalesUnsure atomic.Bool            // the phone may keep scales that are not in scales
+
+	looking chan struct{} // holds one token, which whoever reads an element tree has
+
+	mu     sync.Mutex // guards what follows
+	shots  []method   // ways to take a screenshot, the best first
+	ways   Strategies // but for the screenshots
+	helper retry      // when the helper is asked for a tree again
+	moving time.Time  // until when the screen is taken to be one that does not rest
 }
 
 // tempStem begins the name of every file that this package writes on a phone.
@@ -60,9 +68,9 @@ var knownFeatures = []string{"shell_v2", "cmd", "abb_exec", "stat_v2", "sendrecv
 
 // Attach probes the phone behind a and returns it. It reads properties and
 // display, removes temporary files that an earlier attachment has left, and
-// takes a screenshot in each known way to find the fastest. It fails if the
-// phone does not answer or has no display; no way to take a screenshot is no
-// failure.
+// takes a screenshot in each known way to find the fastest, unless
+// Options.Strategies name it. It fails if the phone does not answer or has no
+// display; no way to take a screenshot is no failure.
 func Attach[S io.ReadWriteCloser, F Files](ctx context.Context, a ADB[S, F], o Options) (*Phone, error) {
 	return attach(ctx, connOf(a), o)
 }
@@ -71,23 +79,23 @@ func attach(ctx context.Context, c conn, o Options) (*Phone, error) {
 	o.TreeTimeout = cmp.Or(o.TreeTimeout, 30*time.Second)
 	o.ScreenshotTimeout = cmp.Or(o.ScreenshotTimeout, 10*time.Second)
 	o.WriteTimeout = cmp.Or(o.WriteTimeout, 10*time.Second)
-	p := &Phone{conn: c, options: o, log: o.Logger, stem: tempStem + strings.ToLower(rand.Text()[:10])}
+	p := &Phone{conn: c, options: o, log: o.Logger, stem: tempStem + strings.ToLower(rand.Text()[:10]), looking: make(chan struct{}, 1)}
+	p.looking <- struct{}{}
 	if p.log == nil {
 		p.log = slog.New(slog.DiscardHandler)
 	}
-	if err := p.properties(ctx); err != nil {
-		return nil, fmt.Errorf("attach phone: %w", err)
-	}
+	p.ways = o.Strategies.checked()
 	for _, f := range knownFeatures {
 		if c.feature(f) {
 			p.info.Features = append(p.info.Features, f)
 		}
 	}
-	d, err := p.Display(ctx)
-	if err != nil {
+	if err := p.probe(ctx); err != nil {
 		return nil, fmt.Errorf("attach phone: %w", err)
 	}
-	p.info.Display = d
+	if p.recallScreenshot() {
+		return p, nil
+	}
 	if err := p.chooseScreenshot(ctx); err != nil {
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("attach phone: %w", err)
@@ -97,50 +105,20 @@ func attach(ctx context.Context, c conn, o Options) (*Phone, error) {
 	return p, nil
 }
 
-// properties reads the properties in one round trip and clears old files.
-func (p *Phone) properties(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
-	defer cancel()
-	var sdk string
-	i := &p.info
-	wanted := []struct {
-		name string
-		to   *string
-	}{
-		{"ro.serialno", &i.Serial},
-		{"ro.product.manufacturer", &i.Manufacturer},
-		{"ro.product.model", &i.Model},
-		{"ro.product.device", &i.Device},
-		{"ro.build.version.release", &i.Release},
-		{"ro.build.version.sdk", &sdk},
-		{"ro.product.cpu.abi", &i.ABI},
-		{"ro.build.display.id", &i.Build},
-		{"ro.product.locale", &i.Locale},
+// recallScreenshot puts the ways to take a screenshot into the order that is
+// known from earlier, if one is. The first that fails is given up as ever.
+func (p *Phone) recallScreenshot() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.ways.Screenshot) == 0 {
+		return false
 	}
-	var cmd strings.Builder
-	for _, w := range wanted {
-		cmd.WriteString("getprop " + w.name + "; ")
+	order := methods()
+	for _, name := range slices.Backward(p.ways.Screenshot) {
+		order = preferred(order, func(m method) string { return m.name }, name)
 	}
-	cmd.WriteString("rm -f " + tempStem + "*")
-	out, err := p.conn.text(ctx, cmd.String())
-	if err != nil {
-		return fmt.Errorf("read properties: %w", err)
-	}
-	lines := strings.Split(out, "\n")
-	if len(lines) < len(wanted) {
-		return fmt.Errorf("read properties: %d of %d: %w", len(lines), len(wanted), ErrTruncated)
-	}
-	for n, w := range wanted {
-		*w.to = excerpt([]byte(lines[n]))
-	}
-	i.SDK, err = strconv.Atoi(sdk)
-	if err != nil || i.SDK < 1 || i.SDK > 10000 {
-		return fmt.Errorf("read properties: version %q: %w", sdk, ErrMalformed)
-	}
-	if p.options.Serial != "" {
-		i.Serial = p.options.Serial
-	}
-	return nil
+	p.shots = order
+	return true
 }
 
 // Info returns what Attach found out, with the present way to take screenshots.

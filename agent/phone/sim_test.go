@@ -132,8 +132,8 @@ func TestSimulatedPhones(t *testing.T) {
 			if err := controls.Key(t.Context(), "back"); err != nil {
 				t.Fatal(err)
 			}
-			if shown, err := p.Keyboard(t.Context()); err != nil || shown {
-				t.Errorf("keyboard %t, %v", shown, err)
+			if k, err := p.Keyboard(t.Context()); err != nil || k.Shown {
+				t.Errorf("keyboard %+v, %v", k, err)
 			}
 			engine.SetRotation(1)
 			if d, err := p.Display(t.Context()); err != nil || d.Rotation != 1 || d.Width != size.Y || d.Height != size.X {

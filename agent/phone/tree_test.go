@@ -11,7 +11,7 @@ import (
 	"phonerack/agent/phone/phonetest"
 )
 
-const goodTree = `<?xml version='1.0' encoding='UTF-8' standalone='yes' ?><hierarchy rotation="0"><node text="OK" /></hierarchy>`
+const goodTree = `<?xml version='1.0' encoding='UTF-8' standalone='yes' ?><hierarchy rotation="0"><node text="OK" package="com.shop" /></hierarchy>`
 
 var dumpFile = regexp.MustCompile(`/data/local/tmp/phonerack-[a-z0-9]+-\d+\.xml`)
 

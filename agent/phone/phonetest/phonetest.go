@@ -6,10 +6,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"fmt"
 	"image"
 	"io"
 	"io/fs"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -28,7 +28,7 @@ type Reply struct {
 	Stdout, Stderr string
 	Exit           int
 	Err            error // instead of an answer
-	Hang           bool  // no answer before the context ends
+	Hang           bool  // no end of the answer before the context ends
 }
 
 // Script answers requests. It may be called from several goroutines.
@@ -73,27 +73,73 @@ func (a *ADB) Forget() {
 }
 
 func (a *ADB) ask(ctx context.Context, r Request) (Reply, error) {
-	if err := ctx.Err(); err != nil {
+	if err := a.note(ctx, r); err != nil {
 		return Reply{}, err
 	}
+	return a.answer(ctx, r)
+}
+
+// note remembers a request.
+func (a *ADB) note(ctx context.Context, r Request) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	a.mu.Lock()
+	defer a.mu.Unlock()
 	a.sent = append(a.sent, r)
-	a.mu.Unlock()
+	return nil
+}
+
+func (a *ADB) answer(ctx context.Context, r Request) (Reply, error) {
 	reply := a.script(r)
 	if reply.Hang {
 		<-ctx.Done()
-		return Reply{}, ctx.Err()
+		return Reply{Stdout: reply.Stdout}, ctx.Err()
 	}
 	return reply, reply.Err
 }
 
-// Shell implements phone.ADB.
+// Shell implements phone.ADB. Of several commands in one round trip the script
+// answers each, without its time limit; Sent has them as one.
 func (a *ADB) Shell(ctx context.Context, cmd string) (adb.Result, error) {
-	r, err := a.ask(ctx, Request{Command: cmd})
-	if err != nil {
+	marks, commands := split(cmd)
+	if commands == nil {
+		r, err := a.ask(ctx, Request{Command: cmd})
+		return adb.Result{Stdout: []byte(r.Stdout), Stderr: []byte(r.Stderr), ExitCode: r.Exit}, err
+	}
+	if err := a.note(ctx, Request{Command: cmd}); err != nil {
 		return adb.Result{}, err
 	}
-	return adb.Result{Stdout: []byte(r.Stdout), Stderr: []byte(r.Stderr), ExitCode: r.Exit}, nil
+	var out, errOut strings.Builder
+	for i, c := range commands {
+		out.WriteString(marks[i] + "\n")
+		r, err := a.answer(ctx, Request{Command: strings.Replace(c, "dumpsys -t 4 ", "dumpsys ", 1)})
+		out.WriteString(r.Stdout)
+		errOut.WriteString(r.Stderr)
+		if err != nil {
+			return adb.Result{Stdout: []byte(out.String()), Stderr: []byte(errOut.String())}, err
+		}
+	}
+	out.WriteString(marks[len(commands)] + "\n")
+	return adb.Result{Stdout: []byte(out.String()), Stderr: []byte(errOut.String())}, nil
+}
+
+var markEcho = regexp.MustCompile(`(?:^|; )echo (phonerack-[a-z0-9]{12}-\d+)(?:; |$)`)
+
+// split takes a command apart that has marks between several. Without marks
+// there are no commands.
+func split(cmd string) (marks, commands []string) {
+	at := markEcho.FindAllStringSubmatchIndex(cmd, -1)
+	if len(at) < 2 || at[0][0] != 0 {
+		return nil, nil
+	}
+	for i, m := range at {
+		marks = append(marks, cmd[m[2]:m[3]])
+		if i+1 < len(at) {
+			commands = append(commands, cmd[m[1]:at[i+1][0]])
+		}
+	}
+	return marks, commands
 }
 
 // Exec implements phone.ADB.
@@ -176,68 +222,6 @@ func (f *Files) Close() error { return nil }
 
 // HasFeature implements phone.ADB.
 func (a *ADB) HasFeature(name string) bool { return a.features[name] }
-
-// Handset answers what phone.Attach and the readings ask, as a phone of its
-// fields would.
-type Handset struct {
-	SDK           int    // 34 if 0
-	Width, Height int    // 1080x2400 if 0
-	Rotation      int    // quarter turns
-	Focus         string // "package/class"; no window if empty
-	Keyboard      bool
-	Tree          string // what the dumper writes; it fails with "null root node" if empty
-	Packages      []string
-}
-
-// Reply implements Script. A command that it does not know succeeds silently.
-func (h Handset) Reply(r Request) Reply {
-	if h.SDK == 0 {
-		h.SDK = 34
-	}
-	if h.Width == 0 {
-		h.Width, h.Height = 1080, 2400
-	}
-	switch cmd := r.Command; {
-	case strings.HasPrefix(cmd, "getprop "):
-		return Reply{Stdout: fmt.Sprintf("SERIAL1\nAcme\nModel One\none\n14\n%d\narm64-v8a\nBUILD.1\nen-GB\n", h.SDK)}
-	case strings.HasPrefix(cmd, "wm size"):
-		return Reply{Stdout: fmt.Sprintf("Physical size: %dx%d\nPhysical density: 420\n    mCurrentRotation=ROTATION_%d\n", h.Width, h.Height, 90*h.Rotation)}
-	case strings.HasPrefix(cmd, "dumpsys window"):
-		if h.Focus == "" {
-			return Reply{Stdout: "  mCurrentFocus=null\n  mFocusedApp=null\n"}
-		}
-		return Reply{Stdout: fmt.Sprintf("  mCurrentFocus=Window{1a2b3c u0 %s}\n  mFocusedApp=ActivityRecord{4d5e6f u0 %s t7}\n", h.Focus, h.Focus)}
-	case strings.HasPrefix(cmd, "dumpsys input_method"):
-		return Reply{Stdout: fmt.Sprintf("  mShowRequested=%t mInputShown=%t\n", h.Keyboard, h.Keyboard)}
-	case strings.HasPrefix(cmd, "pm list packages"):
-		return Reply{Stdout: "package:" + strings.Join(h.Packages, "\npackage:") + "\n"}
-	case strings.HasPrefix(cmd, "cmd package resolve-activity --brief "):
-		pkg := cmd[strings.LastIndexByte(cmd, ' ')+1:]
-		return Reply{Stdout: "priority=0 preferredOrder=0 match=0x108000 specificIndex=-1 isDefault=true\n" + pkg + "/.MainActivity\n"}
-	case strings.HasPrefix(cmd, "am start "):
-		return Reply{Stdout: "Starting: Intent { }\nStatus: ok\nLaunchState: COLD\nTotalTime: 300\nComplete\n"}
-	case strings.HasPrefix(cmd, "uiautomator dump "):
-		return h.dump(r)
-	case cmd == "screencap 2>/dev/null":
-		return Reply{Stdout: string(RawScreenshot(image.Pt(h.Width, h.Height)))}
-	}
-	return Reply{}
-}
-
-func (h Handset) dump(r Request) Reply {
-	const failed = "ERROR: null root node returned by UiTestAutomationBridge.\n"
-	_, file, _ := strings.Cut(r.Command, "/data/local/tmp/")
-	file, _, _ = strings.Cut(file, " ")
-	switch {
-	case h.Tree == "" && r.Exec:
-		return Reply{Stdout: failed}
-	case h.Tree == "":
-		return Reply{Stdout: failed, Stderr: "cat: /data/local/tmp/" + file + ": No such file or directory\n"}
-	case r.Exec:
-		return Reply{Stdout: h.Tree + "UI hierchary dumped to: /dev/tty\n"}
-	}
-	return Reply{Stdout: "UI hierchary dumped to: /data/local/tmp/" + file + "\n" + h.Tree}
-}
 
 // RawScreenshot returns a grey raw screenshot as `screencap` prints it since
 // Android 10.

@@ -1,0 +1,119 @@
+package phone
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+)
+
+// Strategies are the ways that work on a phone, as a phone record keeps them.
+// The zero value knows none. They spare [Attach] the time of trying; each is
+// given up for another as soon as it fails.
+type Strategies struct {
+	Screenshot []string          `json:"screenshot,omitempty"` // ways to take one, the best first
+	Header     int               `json:"header,omitempty"`     // bytes before the pixels of a raw screenshot, 12 or 16; 0 if not known
+	Tree       string            `json:"tree,omitempty"`       // how the stock dumper gives its tree: TreeFile or TreeTerminal
+	Parts      map[string]string `json:"parts,omitempty"`      // parts of State and other readings to the way that is understood
+	Typing     string            `json:"typing,omitempty"`     // pace of typing: TypeWords, TypeCharacters or TypeHelper
+	Clearing   string            `json:"clearing,omitempty"`   // how a field is emptied: ClearSelection or ClearCharacters
+	Keyboard   string            `json:"keyboard,omitempty"`   // the phone's own input method, "package/class"
+}
+
+// Ways of the stock dumper.
+const (
+	TreeFile     = "file"     // it writes a file
+	TreeTerminal = "terminal" // it prints the tree
+)
+
+// Paces of typing, the quickest first.
+const (
+	TypeWords      = "words"      // a command types some words
+	TypeCharacters = "characters" // one after the other, with a pause
+	TypeHelper     = "helper"     // the helper's input method types
+)
+
+// Ways to empty a field.
+const (
+	ClearSelection  = "selection"  // select all, delete
+	ClearCharacters = "characters" // delete each character
+)
+
+// Bounds of Strategies that come from a record.
+const (
+	maxParts   = 32
+	maxWayName = 40 // bytes
+)
+
+var (
+	wayName  = regexp.MustCompile(`^[a-z][a-z0-9_+-]*$`)
+	imeName  = regexp.MustCompile(`^[a-zA-Z]\w*(\.\w+)+/[\w.$]+$`)
+	rawHeads = []int{0, shortHeader, longHeader}
+)
+
+// checked returns what of s can be meant. What is left out is chosen anew.
+func (s Strategies) checked() Strategies {
+	known := Strategies{Parts: map[string]string{}}
+	for _, name := range s.Screenshot {
+		if slices.ContainsFunc(methods(), func(m method) bool { return m.name == name }) && !slices.Contains(known.Screenshot, name) {
+			known.Screenshot = append(known.Screenshot, name)
+		}
+	}
+	if slices.Contains(rawHeads, s.Header) {
+		known.Header = s.Header
+	}
+	for part, way := range s.Parts {
+		if len(known.Parts) < maxParts && isWayName(part) && isWayName(way) {
+			known.Parts[part] = way
+		}
+	}
+	known.Tree = oneOf(s.Tree, TreeFile, TreeTerminal)
+	known.Typing = oneOf(s.Typing, TypeWords, TypeCharacters, TypeHelper)
+	known.Clearing = oneOf(s.Clearing, ClearSelection, ClearCharacters)
+	if len(s.Keyboard) <= maxComponent && imeName.MatchString(s.Keyboard) {
+		known.Keyboard = s.Keyboard
+	}
+	return known
+}
+
+func isWayName(s string) bool { return len(s) <= maxWayName && wayName.MatchString(s) }
+
+func oneOf(s string, known ...string) string {
+	if slices.Contains(known, s) {
+		return s
+	}
+	return ""
+}
+
+// Strategies returns the ways that have worked so far.
+func (p *Phone) Strategies() Strategies {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.ways
+	s.Parts = maps.Clone(s.Parts)
+	s.Screenshot = nil
+	for _, m := range p.shots {
+		s.Screenshot = append(s.Screenshot, m.name)
+	}
+	return s
+}
+
+// way returns the way that worked last for a part, "" if none has.
+func (p *Phone) way(part string) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.ways.Parts[part]
+}
+
+// learn keeps the way that worked for a part.
+func (p *Phone) learn(part, way string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ways.Parts[part] = way
+}
+
+// choose lets change see and change the ways.
+func (p *Phone) choose(change func(*Strategies)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	change(&p.ways)
+}
