@@ -23,7 +23,7 @@ func (c *Controls) SetClipboard(ctx context.Context, text string) error {
 		return fmt.Errorf("set clipboard: %d bytes that are no text of 1 to %d bytes: %w", len(text), maxClipboard, ErrBadArgument)
 	}
 	if h := c.phone.options.Helpers; h != nil && h.Running() {
-		return c.clipboardByHelper(ctx, h, text)
+		return c.clipboardByHelper(ctx, text)
 	}
 	const mark = "phonerack-clipboard"
 	r, err := c.write(ctx, 0, "cmd clipboard set text "+quote(text)+" >/dev/null 2>&1; echo "+mark+"; cmd clipboard get text 2>/dev/null")
@@ -41,16 +41,22 @@ func noClipboard(reason string) error {
 	return wire.Refuse(wire.ClipboardFailed, map[string]any{"reason": reason}).Because(ErrNoClipboard)
 }
 
-func (c *Controls) clipboardByHelper(ctx context.Context, h Helpers, text string) error {
-	err := c.through(ctx, helperLead, func(ctx context.Context) error { return h.SetClipboard(ctx, text) })
-	if err != nil {
+func (c *Controls) clipboardByHelper(ctx context.Context, text string) error {
+	var got string
+	err := c.byHelper(ctx, 2*helperLead, func(ctx context.Context, h Helpers) error {
+		if err := h.SetClipboard(ctx, text); err != nil {
+			return err
+		}
+		var err error
+		if got, err = h.Clipboard(ctx); err != nil {
+			return fmt.Errorf("read it back: %w: %w", ErrUnknownOutcome, err)
+		}
+		return nil
+	})
+	switch {
+	case err != nil:
 		return fmt.Errorf("set clipboard: %w", err)
-	}
-	got, err := c.phone.Clipboard(ctx)
-	if err != nil {
-		return err
-	}
-	if got != text {
+	case got != text:
 		return noClipboard("the helper app did not put the text there")
 	}
 	return nil

@@ -55,7 +55,7 @@ func (c *Controls) Key(ctx context.Context, name string) error {
 func (c *Controls) write(ctx context.Context, lasts time.Duration, cmd string) (adb.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.phone.options.WriteTimeout+lasts)
 	defer cancel()
-	if err := c.permitted(ctx); err != nil {
+	if err := permitted(ctx, c.fence); err != nil {
 		return adb.Result{}, err
 	}
 	return c.send(ctx, cmd)
@@ -67,30 +67,43 @@ func (c *Controls) write(ctx context.Context, lasts time.Duration, cmd string) (
 func (c *Controls) through(ctx context.Context, lasts time.Duration, do func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, c.phone.options.WriteTimeout+lasts)
 	defer cancel()
-	if err := c.permitted(ctx); err != nil {
+	if err := permitted(ctx, c.fence); err != nil {
 		return err
 	}
-	err := do(ctx)
-	if _, refused := errors.AsType[*wire.Refusal](err); err == nil || refused || errors.Is(err, ErrRejected) {
+	defer c.phone.acted()
+	return outcome(do(ctx))
+}
+
+// outcome is what is known after a write that is not one command: what its error
+// calls rejected, or refuses, has not happened, and what it calls partly typed
+// has to a part; after any other error it may have happened.
+func outcome(err error) error {
+	if _, refused := errors.AsType[*wire.Refusal](err); err == nil || refused {
 		return err
+	}
+	for _, known := range []error{ErrRejected, ErrPartlyTyped, ErrUnknownOutcome, ErrNoFence} {
+		if errors.Is(err, known) {
+			return err
+		}
 	}
 	return fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
 }
 
 // permitted asks the fence: the last thing before a write.
-func (c *Controls) permitted(ctx context.Context) error {
-	if c.fence == nil {
+func permitted(ctx context.Context, f Fence) error {
+	if f == nil {
 		return ErrNoFence
 	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return c.fence.Check()
+	return f.Check()
 }
 
 // send sends a write without asking the fence.
 func (c *Controls) send(ctx context.Context, cmd string) (adb.Result, error) {
 	r, err := c.phone.conn.shell(ctx, cmd)
+	c.phone.acted()
 	switch {
 	case errors.Is(err, adb.ErrRefused):
 		return adb.Result{}, fmt.Errorf("%w: %w", ErrRejected, err)

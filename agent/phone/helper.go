@@ -3,6 +3,7 @@ package phone
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -20,6 +21,43 @@ type Helpers interface {
 	SetClipboard(ctx context.Context, text string) error
 	Clipboard(ctx context.Context) (string, error)
 	Stop(ctx context.Context) error // afterwards the stock dumper works
+}
+
+// What Helpers may be besides.
+type (
+	// leasable helpers ask the fence that they are given before each write.
+	leasable interface{ Under(f Fence) Helpers }
+	// watchful helpers want to know of each write to the phone: the screen may
+	// have changed.
+	watchful interface{ Acted() }
+)
+
+// byHelper has the helper write, which takes about lasts by itself. The fence is
+// asked by the helper, or once before it.
+func (c *Controls) byHelper(ctx context.Context, lasts time.Duration, do func(context.Context, Helpers) error) error {
+	h := c.phone.options.Helpers
+	f := c.fence
+	if l, ok := h.(leasable); ok && f != nil {
+		h, f = l.Under(f), always{}
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.phone.options.WriteTimeout+lasts)
+	defer cancel()
+	if err := permitted(ctx, f); err != nil {
+		return err
+	}
+	return outcome(do(ctx, h))
+}
+
+// always is the fence of what asks another one.
+type always struct{}
+
+func (always) Check() error { return nil }
+
+// acted tells the helper of a write.
+func (p *Phone) acted() {
+	if w, ok := p.options.Helpers.(watchful); ok {
+		w.Acted()
+	}
 }
 
 // Bounds of the helper's trees. A helper that fails is not asked again for
@@ -50,6 +88,9 @@ func (p *Phone) helperTree(ctx context.Context) ([]byte, error) {
 	p.mu.Unlock()
 	if due {
 		tree, err := p.askHelper(ctx, h)
+		if errors.Is(err, ErrNoRoot) {
+			return nil, err // it works, but there is nothing to be seen yet
+		}
 		if err == nil {
 			p.mu.Lock()
 			p.helper = retry{}
@@ -73,6 +114,9 @@ func (p *Phone) askHelper(ctx context.Context, h Helpers) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, helperTreeTime)
 	defer cancel()
 	tree, err := h.Tree(ctx)
+	for attempt := 1; errors.Is(err, ErrNoRoot) && attempt < treeAttempts && pause(ctx, treePause) == nil; attempt++ {
+		tree, err = h.Tree(ctx)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -44,7 +44,7 @@ func (c *Controls) InputText(ctx context.Context, text string) error {
 	running := helper != nil && helper.Running()
 	switch {
 	case running && (reason != "" || pace == TypeHelper):
-		return c.typeByHelper(ctx, helper, text)
+		return c.typeByHelper(ctx, text)
 	case reason != "":
 		return cannotType(reason)
 	}
@@ -66,9 +66,9 @@ func (c *Controls) pace() string {
 }
 
 // typeByHelper has the helper type, in one write.
-func (c *Controls) typeByHelper(ctx context.Context, h Helpers, text string) error {
+func (c *Controls) typeByHelper(ctx context.Context, text string) error {
 	lasts := helperLead + time.Duration(utf8.RuneCountInString(text))*helperChar
-	err := c.through(ctx, lasts, func(ctx context.Context) error { return h.Type(ctx, text) })
+	err := c.byHelper(ctx, lasts, func(ctx context.Context, h Helpers) error { return h.Type(ctx, text) })
 	if err != nil {
 		return fmt.Errorf("type text: %w", err)
 	}
