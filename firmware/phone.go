@@ -143,7 +143,7 @@ func (p readyPhone) explain(ctx context.Context, what, object string, err error)
 		return nil
 	}
 	partly := errors.Is(err, phone.ErrPartlyTyped) // goes before what stopped it: it must not read as nothing typed
-	if r, ok := errors.AsType[*wire.Refusal](err); ok && !partly {
+	if r, ok := errors.AsType[*wire.Refusal](err); ok && !partly && !errors.Is(err, phone.ErrUnknownOutcome) {
 		return r.With(map[string]any{"slot": p.slot, "serial": p.serial})
 	}
 	args := map[string]any{"slot": p.slot, "serial": p.serial, "what": what}
