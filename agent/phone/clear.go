@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// combinationSDK is the first Android whose input command presses keys
-// together: Android 12.
-const combinationSDK = 31
+// combinationSDK is the first Android whose input command tells apps which keys
+// are held together: Android 13. Android 12 presses them one by one.
+const combinationSDK = 33
 
 // Key codes of ClearText.
 const (
@@ -27,7 +27,7 @@ const (
 )
 
 // ClearText empties the field that has the focus, of about length characters.
-// On Android 12 and later it selects everything and deletes that. Before, and
+// On Android 13 and later it selects everything and deletes that. Before, and
 // once [Controls.Distrust] was called, it moves the caret to the end of the line
 // and deletes as many characters on both sides, in one command; nothing is sent
 // if length is 0. Read the field back: an app may keep its text.

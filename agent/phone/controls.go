@@ -30,14 +30,20 @@ func (c *Controls) input(ctx context.Context, what string, lasts time.Duration, 
 	for _, a := range args {
 		cmd += " " + strconv.Itoa(a)
 	}
-	r, err := c.write(ctx, lasts, cmd)
-	if err == nil {
-		err = silent(r)
+	return finish(what)(c.write(ctx, lasts, cmd))
+}
+
+// finish makes the error of a command that says nothing when it succeeds.
+func finish(what string) func(adb.Result, error) error {
+	return func(r adb.Result, err error) error {
+		if err == nil {
+			err = silent(r)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", what, err)
+		}
+		return nil
 	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", what, err)
-	}
-	return nil
 }
 
 // Key presses a key by name; [Keys] lists the names.
@@ -98,6 +104,26 @@ func permitted(ctx context.Context, f Fence) error {
 		return err
 	}
 	return f.Check()
+}
+
+// writeWhole is write for a command that must not be cut off. It is let end when
+// ctx does, for as long as it lasts and liftTime.
+func (c *Controls) writeWhole(ctx context.Context, lasts time.Duration, cmd string) (adb.Result, error) {
+	if err := permitted(ctx, c.fence); err != nil {
+		return adb.Result{}, err
+	}
+	whole, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.phone.options.WriteTimeout+lasts)
+	defer cancel()
+	defer context.AfterFunc(ctx, func() {
+		late := time.NewTimer(lasts + liftTime)
+		defer late.Stop()
+		select {
+		case <-late.C:
+			cancel()
+		case <-whole.Done():
+		}
+	})()
+	return c.send(whole, cmd)
 }
 
 // send sends a write without asking the fence.

@@ -57,8 +57,8 @@ func (c *Controls) LongPress(ctx context.Context, x, y int, d time.Duration) err
 }
 
 // Swipe drags from (x1, y1) to (x2, y2) within d, 1 ms to 10 s. Up to a second,
-// and before Android 11, it is one command that cannot be stopped once it was
-// sent. A longer one goes motion by motion, each under the fence: when ctx or the
+// and before Android 11, it is one command that is let end whatever becomes of
+// ctx. A longer one goes motion by motion, each under the fence: when ctx or the
 // lease ends it is cancelled and the error wraps ErrUnknownOutcome, because the
 // app has seen a part of it. The finger is lifted in any case; that needs no
 // lease and its own few seconds.
@@ -76,7 +76,8 @@ func (c *Controls) touch(ctx context.Context, what string, from, to image.Point,
 	if d > shortTouch && c.phone.info.SDK >= motionSDK {
 		return c.drag(ctx, what, from, to, d)
 	}
-	return c.input(ctx, what, d, "input swipe", from.X, from.Y, to.X, to.Y, int(d.Milliseconds()))
+	// Before Android 11 a program moves the finger: killed halfway it leaves it on the display.
+	return finish(what)(c.writeWhole(ctx, d, fmt.Sprintf("input swipe %d %d %d %d %d", from.X, from.Y, to.X, to.Y, d.Milliseconds())))
 }
 
 // drag puts a finger down, moves it and lifts it.
