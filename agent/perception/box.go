@@ -15,6 +15,12 @@ func (b box) empty() bool { return b.x0 >= b.x1 || b.y0 >= b.y1 }
 // in reports whether b lies in c.
 func (b box) in(c box) bool { return b.x0 >= c.x0 && b.x1 <= c.x1 && b.y0 >= c.y0 && b.y1 <= c.y1 }
 
+// middle is the pixel in the middle of b.
+func (b box) middle() box {
+	x, y := (b.x0+b.x1)/2, (b.y0+b.y1)/2
+	return box{x, y, x + 1, y + 1}
+}
+
 func (b box) intersect(c box) box {
 	return box{max(b.x0, c.x0), max(b.y0, c.y0), min(b.x1, c.x1), min(b.y1, c.y1)}
 }

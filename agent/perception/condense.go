@@ -101,10 +101,11 @@ func (c *condenser) worth(i int32) bool {
 // fold gives a touchable node without words those of its children, so that a
 // row reads as one element, and lets it stand for a checkable child that cannot
 // be touched by itself. Children that only repeat a node's own words go as well.
-// Nodes that are touchable themselves keep their words.
+// Nodes that are touchable themselves keep their words, and so do clocks. What
+// takes half of the screen is a page and no row.
 func (c *condenser) fold(i int32) {
 	n := &c.nodes[i]
-	if n.has(scrollable | editable) {
+	if n.has(scrollable|editable) || n.rect.area()*2 >= c.screen.area() {
 		return
 	}
 	own := n.text.n+n.desc.n > 0
@@ -124,7 +125,7 @@ func (c *condenser) fold(i int32) {
 			j = m.end
 			continue
 		}
-		if word := bytes.TrimSpace(c.word(m)); len(word) > 0 && !m.rect.empty() {
+		if word := bytes.TrimSpace(c.word(m)); len(word) > 0 && !m.rect.empty() && c.class(m) != roleClock {
 			switch {
 			case own:
 				if speaks(c.bytes(n.text), word) || speaks(c.bytes(n.desc), word) {

@@ -4,7 +4,7 @@ import "slices"
 
 // Limits of the search for what is covered, which compares pairs of nodes.
 const (
-	maxTakers = 400 // nodes that take touches
+	maxTakers = 400 // nodes that take touches or scroll
 	maxSheets = 32
 	maxAbove  = 8 // windows
 )
@@ -17,20 +17,20 @@ const (
 )
 
 // dropCovered drops what another window covers, then what lies fully under a
-// node that takes touches: touchable nodes under any, all under a sheet. A
-// node's own ancestors and descendants never cover it.
+// node that takes touches: what can be touched or scrolled under any, all under
+// a sheet. A node's own ancestors and descendants never cover it.
 func (c *condenser) dropCovered() {
 	c.dropBehind()
 	takers := c.work[:0]
 	for i := range c.nodes {
-		if n := &c.nodes[i]; c.seen(n) && c.takes(n) && len(takers) < maxTakers {
+		if n := &c.nodes[i]; c.seen(n) && (c.takes(n) || n.has(scrollable)) && len(takers) < maxTakers {
 			takers = append(takers, int32(i))
 		}
 	}
 	c.work = takers
 	sheets := 0
 	for _, b := range takers {
-		if !c.seen(&c.nodes[b]) {
+		if n := &c.nodes[b]; !c.seen(n) || !c.takes(n) {
 			continue
 		}
 		sheet := sheets < maxSheets && c.sheet(b)
@@ -58,8 +58,12 @@ func (c *condenser) dropUnder(b int32, takers []int32, sheet bool) {
 				if i >= end {
 					break
 				}
-				if n := &c.nodes[i]; c.seen(n) && n.rect.in(cover) {
+				switch n := &c.nodes[i]; {
+				case !c.seen(n) || !n.rect.in(cover):
+				case c.takes(n):
 					c.drop(i)
+				default:
+					n.flags |= folded // a list: its words still show through
 				}
 			}
 			for i := s; sheet && i < end; i++ {
@@ -79,7 +83,7 @@ func (c *condenser) below(a, b int32) bool {
 	return a < b
 }
 
-// dropBehind drops what lies in the bounds of a window above: the windows of a
+// dropBehind drops what a window above covers the middle of: the windows of a
 // tree are listed from the top down.
 func (c *condenser) dropBehind() {
 	var above [maxAbove]box
@@ -91,7 +95,7 @@ func (c *condenser) dropBehind() {
 		}
 		for j := i; j < root.end && count > 0; j++ {
 			for _, b := range above[:count] {
-				if n := &c.nodes[j]; c.seen(n) && n.rect.in(b) {
+				if n := &c.nodes[j]; c.seen(n) && n.rect.middle().in(b) {
 					n.flags |= folded
 				}
 			}

@@ -68,7 +68,7 @@ func (e *Element) states() uint16 {
 // clock, wherever it is, and whatever the system shows within the upper twentieth
 // of the screen, where the status bar is.
 func (s *Scene) ticks(e *Element) bool {
-	if strings.HasSuffix(e.Class, "TextClock") || strings.HasSuffix(e.Class, "DigitalClock") {
+	if classRole(e.Class) == roleClock {
 		return true
 	}
 	return e.Package == systemUI && (strings.HasSuffix(e.ID, ":id/clock") || e.Bounds.Max.Y <= s.Height/20)

@@ -113,6 +113,6 @@ func mix(h, v uint64) uint64 {
 }
 
 // ends reports whether s ends in end.
-func ends(s []byte, end string) bool {
+func ends[T string | []byte](s T, end string) bool {
 	return len(s) >= len(end) && string(s[len(s)-len(end):]) == end
 }

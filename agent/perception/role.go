@@ -19,12 +19,13 @@ const (
 	roleView
 	roleSurface // a class that draws by itself what no node describes: a view
 	roleTabs    // what holds tabs: a view
+	roleClock   // a text that changes by itself
 )
 
 var roleNames = [...]string{
 	roleNone: RoleView, roleButton: RoleButton, roleEdit: RoleEdit, roleText: RoleText, roleImage: RoleImage,
 	roleCheckbox: RoleCheckbox, roleSwitch: RoleSwitch, roleList: RoleList, roleItem: RoleItem, roleTab: RoleTab,
-	roleScroll: RoleScroll, roleWeb: RoleWeb, roleView: RoleView, roleSurface: RoleView, roleTabs: RoleView,
+	roleScroll: RoleScroll, roleWeb: RoleWeb, roleView: RoleView, roleSurface: RoleView, roleTabs: RoleView, roleClock: RoleText,
 }
 
 // classes maps the ends of class names to roles; the first that fits counts.
@@ -43,11 +44,12 @@ var classes = []struct {
 	{roleTabs, []string{"TabWidget"}},
 	{roleButton, []string{"Button"}},
 	{roleImage, []string{"ImageView", ".Image"}},
-	{roleText, []string{"TextView", "TextClock", "DigitalClock", "Chronometer"}},
+	{roleText, []string{"TextView", "Chronometer"}},
+	{roleClock, []string{"TextClock", "DigitalClock"}},
 	{roleSurface, []string{"SurfaceView", "TextureView"}},
 }
 
-func classRole(class []byte) role {
+func classRole[T string | []byte](class T) role {
 	for i := range classes {
 		for _, end := range classes[i].ends {
 			if ends(class, end) {
@@ -81,6 +83,8 @@ func (c *condenser) role(i int32) role {
 		return roleView
 	case r != roleNone:
 		return r
+	case c.takes(n) && c.drawsButton(i):
+		return roleButton
 	case n.has(scrollable):
 		return roleScroll
 	case n.text.n > 0 && !c.touchable(n):
@@ -103,6 +107,19 @@ func (c *condenser) row(i int32, r role) bool {
 		}
 		if r != roleNone || c.touchable(n) || n.has(scrollable) {
 			return false
+		}
+	}
+	return false
+}
+
+// drawsButton reports whether touchable node i has a child of its size that is a
+// button, cannot be touched and says nothing: Jetpack Compose writes down what a
+// thing is as such a child.
+func (c *condenser) drawsButton(i int32) bool {
+	n := &c.nodes[i]
+	for j, k := i+1, 0; j < n.end && k < maxBeside; j, k = c.nodes[j].end, k+1 {
+		if m := &c.nodes[j]; c.class(m) == roleButton && m.bounds == n.bounds && !c.touchable(m) && !c.says(m) {
+			return true
 		}
 	}
 	return false

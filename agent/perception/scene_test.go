@@ -3,11 +3,8 @@ package perception
 import (
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"image"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -15,69 +12,6 @@ import (
 	"phonerack/agent/phone"
 	"phonerack/sync/wire"
 )
-
-var update = flag.Bool("update", false, "write the golden scenes")
-
-// fixture parses a dump of testdata and builds its scene.
-func fixture(t testing.TB, name string) *Scene {
-	t.Helper()
-	b, err := os.ReadFile(filepath.Join("testdata", name+".xml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return sceneOf(t, b)
-}
-
-func sceneOf(t testing.TB, dump []byte) *Scene {
-	t.Helper()
-	tree, err := parseDump(dump)
-	if err != nil {
-		t.Fatal(err)
-	}
-	size := tree.extent(nil)
-	s := (reading{
-		tree: tree,
-		state: phone.State{
-			Focus:   phone.Focus{Package: tree.front(), Activity: ".MainActivity"},
-			Display: phone.Display{Width: size.X, Height: size.Y, Rotation: tree.rotation},
-		},
-	}).scene()
-	s.Generation = 7
-	return s
-}
-
-// TestGoldenScenes compares the fixtures' scenes with golden files: the prompt
-// and, below it, class and bounds of each element.
-func TestGoldenScenes(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.xml")
-	if err != nil || len(files) == 0 {
-		t.Fatal("no fixtures", err)
-	}
-	for _, file := range files {
-		name := strings.TrimSuffix(filepath.Base(file), ".xml")
-		t.Run(name, func(t *testing.T) {
-			s := fixture(t, name)
-			var b strings.Builder
-			b.WriteString(s.Prompt())
-			for _, e := range s.Elements {
-				fmt.Fprintf(&b, "%d %s %s\n", e.Index, e.Bounds, e.Class)
-			}
-			golden := filepath.Join("testdata", name+".golden")
-			if *update {
-				if err := os.WriteFile(golden, []byte(b.String()), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if b.String() != string(want) {
-				t.Errorf("got:\n%s\nwant:\n%s", b.String(), want)
-			}
-		})
-	}
-}
 
 // TestPromptCannotBeForged reads every line of a hostile screen back.
 func TestPromptCannotBeForged(t *testing.T) {
