@@ -25,8 +25,8 @@ const (
 	maxHeader    = 16 << 10 // bytes
 	callTimeout  = 5 * time.Second
 	probeTimeout = 2 * time.Second
-	// The server itself waits up to 10 s for the root of the active window.
-	sourceTimeout = 12 * time.Second
+	// Callers allow about 15 s for a tree: the rest is for a restart.
+	sourceTimeout = 8 * time.Second
 )
 
 // newClient returns an HTTP client whose connections are streams to the server.

@@ -55,10 +55,13 @@ type fake struct {
 	immortal  bool   // the server outlives force-stop
 	stranded  bool   // a server from an earlier program runs
 	crash     string // what the instrumentation prints when it ends at once
+	muteFor   string // the same, for one Android package
+	onStart   func() // while a server starts
 	behave    *habit // of servers that are started from now on
 	answering func(cmd string) (adb.Result, error, bool)
 
 	sent   []string // commands
+	asked  []string // requests to servers
 	server *fakeServer
 }
 
@@ -68,6 +71,7 @@ type habit struct {
 	dead      int    // so many requests for a tree break off
 	hang      int    // so many requests for a tree are never answered
 	die       int    // at so many requests for a tree the instrumentation ends
+	orphan    int    // the same, but the connection is left open
 	fail      int    // so many requests for a tree get message
 	message   string // of an error
 	raw       string // answer instead of a tree
@@ -308,6 +312,9 @@ func (f *fake) StartShell(ctx context.Context, cmd string, stdio adb.Stdio) (int
 		io.WriteString(stdio.Stdout, say)
 		return 0, nil
 	}
+	if f.onStart != nil {
+		f.onStart()
+	}
 	s := startServer(f)
 	f.server = s
 	f.mu.Unlock()
@@ -347,6 +354,9 @@ func (f *fake) Exec(_ context.Context, cmd string) (net.Conn, error) {
 			f.installed(string(apk))
 			verdict = "Success\n"
 		}
+		f.mu.Lock()
+		mute = mute || f.muteFor != "" && strings.HasSuffix(string(apk), " "+f.muteFor)
+		f.mu.Unlock()
 		if !mute {
 			io.WriteString(phone, verdict)
 		}
@@ -466,6 +476,7 @@ func (s *fakeServer) serve(w http.ResponseWriter, r *http.Request) {
 	session := "/session/" + fakeSession
 	opened := s.opened
 	s.mu.Unlock()
+	s.f.set(func() { s.f.asked = append(s.f.asked, r.Method+" "+r.URL.Path) })
 	switch at := r.Method + " " + r.URL.Path; {
 	case at == "GET /status":
 		version := s.habit.version
@@ -528,7 +539,7 @@ func (s *fakeServer) source(w http.ResponseWriter, r *http.Request, value func(a
 		}
 		return false
 	}
-	dead, hang, die, failing := take(&h.dead), take(&h.hang), take(&h.die), take(&h.fail)
+	dead, hang, die, orphan, failing := take(&h.dead), take(&h.hang), take(&h.die), take(&h.orphan), take(&h.fail)
 	windows := strings.Join(s.f.windows, "")
 	s.f.mu.Unlock()
 	if s.frozen != "" {
@@ -549,6 +560,14 @@ func (s *fakeServer) source(w http.ResponseWriter, r *http.Request, value func(a
 		s.f.mu.Unlock()
 		s.kill("INSTRUMENTATION_RESULT: shortMsg=Process crashed.\nINSTRUMENTATION_CODE: 0\n")
 		panic(http.ErrAbortHandler)
+	case orphan:
+		s.f.set(func() { s.f.server = nil })
+		s.once.Do(func() {
+			s.words = "INSTRUMENTATION_CODE: 0\n"
+			close(s.dead)
+		})
+		<-r.Context().Done()
+		s.http.Close()
 	case failing:
 		fail(500, "unknown error", h.message)
 	case h.raw != "":

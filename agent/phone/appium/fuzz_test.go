@@ -12,7 +12,7 @@ import (
 
 // FuzzTyping: what is typed is the text again, in whole pieces of ASCII.
 func FuzzTyping(f *testing.F) {
-	for _, s := range []string{"", "a", "&", "&-", "%s%%s", "汉字 \U0001F600 x", "\u0000\uFFFF", strings.Repeat("é", 100)} {
+	for _, s := range []string{"", "a", "&", "&-", "%s%%s", "汉字 \U0001F600 x", "\u0000\uFFFF", strings.Repeat("é", 100), strings.Repeat("\U0001F600", 40), "100%s"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -58,6 +58,32 @@ func FuzzAnswer(f *testing.F) {
 			t.Errorf("error %v", failed)
 		}
 	})
+}
+
+// TestTreesThatAreNone: what the server never writes is not guessed at.
+func TestTreesThatAreNone(t *testing.T) {
+	for xml, want := range map[string]error{
+		``:                                         phone.ErrMalformed,
+		`hello`:                                    phone.ErrMalformed,
+		`<a></a>`:                                  phone.ErrMalformed,
+		`<hierarchy>`:                              phone.ErrTruncated,
+		`<hierarchy><a>`:                           phone.ErrTruncated,
+		`<hierarchy><a b="`:                        phone.ErrTruncated,
+		`<hierarchy><a></a></hierarchy>x`:          phone.ErrMalformed,
+		`<hierarchy><a></a></hierarchy><b></b>`:    phone.ErrMalformed,
+		`<hierarchy><a></a></hierarchy></b>`:       phone.ErrMalformed,
+		`<hierarchy><a></a></hierarchy><?xml ?>`:   phone.ErrMalformed,
+		`<hierarchy>text<a></a></hierarchy>`:       phone.ErrMalformed,
+		`<hierarchy><!-- --></hierarchy>`:          phone.ErrMalformed,
+		`<hierarchy></hierarchy>`:                  phone.ErrNoRoot,
+		`<hierarchy/>`:                             phone.ErrNoRoot,
+		`<hierarchy>` + strings.Repeat("<a>", 700): phone.ErrTooLarge,
+		`<hierarchy>` + strings.Repeat("<a/>", maxWindows+1) + `</hierarchy>`: phone.ErrTooLarge,
+	} {
+		if out, err := arrange([]byte(xml), ""); !errors.Is(err, want) {
+			t.Errorf("%.60q: %q, %v", xml, out, err)
+		}
+	}
 }
 
 // FuzzArrange: an arranged tree can be arranged again and keeps its windows.

@@ -248,15 +248,32 @@ func (h *Helper) drop(ctx context.Context) error {
 }
 
 // Stop ends the server, closes its stream and returns when nothing of it is
-// left, so that the phone's own dumper works again. It needs no fence: it ends
-// what Start has started. ctx bounds only the wait for another call.
+// left, so that the phone's own dumper works again; it also ends a server that an
+// earlier program left. It needs no fence: it ends nothing but this package's own
+// process. ctx bounds only the wait for another call.
 func (h *Helper) Stop(ctx context.Context) error {
 	return h.alone(ctx, func() error {
-		if err := h.drop(ctx); err != nil {
+		end := h.drop
+		if h.run == nil {
+			end = h.endStranded
+		}
+		if err := end(ctx); err != nil {
 			return fmt.Errorf("stop the UiAutomator2 server: %w", err)
 		}
 		return nil
 	})
+}
+
+// endStranded ends a server that this Helper has not started, if there is one.
+func (h *Helper) endStranded(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopLimit)
+	defer cancel()
+	out, err := h.conn.read(ctx, "pm path "+serverID)
+	if err != nil || !strings.Contains(out, "package:") {
+		return err
+	}
+	_, err = h.conn.send(ctx, forceStop)
+	return err
 }
 
 // Recover puts right what an earlier program left on the phone: a server that

@@ -111,6 +111,19 @@ func TestInstallOutcomes(t *testing.T) {
 	}
 }
 
+// TestSilentInstallerOfAnAppWithoutAVersion: that it was there before proves
+// nothing.
+func TestSilentInstallerOfAnAppWithoutAVersion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake().withApps()
+		f.apps[serverID], f.muteFor = "10.6.5 277", testID
+		h, files := helperOf(t, f)
+		if err := h.Install(t.Context(), live(), files); !errors.Is(err, phone.ErrUnknownOutcome) {
+			t.Errorf("error %v", err)
+		}
+	})
+}
+
 // cutting fails commands that begin so.
 func cutting(prefix string) func(string) (adb.Result, error, bool) {
 	return func(cmd string) (adb.Result, error, bool) {

@@ -169,12 +169,35 @@ func TestKeyboardComesBackOnEachWayOut(t *testing.T) {
 	}
 }
 
+// TestKeyboardThatStaysIsNotTextThatDoesNot: the text is in the field, and no
+// part of the error promises that it is not.
+func TestKeyboardThatStaysIsNotTextThatDoesNot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake().withApps()
+		f.answering = func(cmd string) (adb.Result, error, bool) {
+			return adb.Result{}, adb.ErrRefused, strings.HasPrefix(cmd, "ime set")
+		}
+		h, _ := helperOf(t, f)
+		err := h.Under(live()).Type(t.Context(), "é")
+		if f.field != "é" || !errors.Is(err, ErrKeyboardLeft) || errors.Is(err, phone.ErrRejected) || errors.As(err, new(*wire.Refusal)) {
+			t.Errorf("typed %q, error %v", f.field, err)
+		}
+	})
+}
+
 // TestKeysWaitForTheInputMethod: what is typed too early stands in the field in
 // its encoded form.
 func TestKeysWaitForTheInputMethod(t *testing.T) {
+	for slow := range 3 {
+		testKeysWait(t, 10*slow)
+	}
+}
+
+func testKeysWait(t *testing.T, slow int) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake().withApps()
-		f.slowIME = 5
+		f.slowIME = slow
 		h, _ := helperOf(t, f)
 		begun := time.Now()
 		if err := h.Under(live()).Type(t.Context(), "你好"); err != nil || f.field != "你好" || time.Since(begun) < imePause {

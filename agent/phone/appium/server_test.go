@@ -3,6 +3,7 @@ package appium
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"strings"
 	"testing"
@@ -159,6 +160,7 @@ func TestReport12_UiAutomationTakenByAnotherProgram(t *testing.T) {
 // TestServerIsRestartedOnceThenGivenUp: each fault ends the server, starts it
 // once more, and after the second one the phone is free for its own dumper.
 func TestServerIsRestartedOnceThenGivenUp(t *testing.T) {
+	const sound = `{"value":"<hierarchy><a /></hierarchy>","sessionId":"` + fakeSession + `"}`
 	long := `{"value":"` + strings.Repeat("x", maxSource) + `","sessionId":"` + fakeSession + `"}`
 	for name, c := range map[string]struct {
 		fault  func(*habit, int)
@@ -170,16 +172,17 @@ func TestServerIsRestartedOnceThenGivenUp(t *testing.T) {
 		"UiAutomation disconnected": {func(h *habit, n int) {
 			h.fail, h.message = n, "java.lang.IllegalStateException: UiAutomation not connected!"
 		}, true},
-		"dead object":       {func(h *habit, n int) { h.fail, h.message = n, "android.os.DeadObjectException" }, true},
-		"no JSON":           {func(h *habit, _ int) { h.raw = "<html>" }, false},
-		"two values":        {func(h *habit, _ int) { h.raw = `{"value":"","sessionId":""} {}` }, false},
-		"unknown field":     {func(h *habit, _ int) { h.raw = `{"value":"","sessionId":"","x":1}` }, false},
-		"number for a tree": {func(h *habit, _ int) { h.raw = `{"value":7,"sessionId":"` + fakeSession + `"}` }, false},
-		"another session":   {func(h *habit, _ int) { h.raw = `{"value":"<hierarchy/>","sessionId":"other"}` }, false},
-		"tree cut short":    {func(h *habit, _ int) { h.raw = `{"value":"<hierarchy><a>","sessionId":"` + fakeSession + `"}` }, false},
-		"no tree":           {func(h *habit, _ int) { h.raw = `{"value":"hello","sessionId":"` + fakeSession + `"}` }, false},
-		"redirect":          {func(h *habit, _ int) { h.raw, h.status = "{}", 302 }, false},
-		"error without one": {func(h *habit, _ int) { h.raw, h.status = `{"value":null,"sessionId":""}`, 500 }, false},
+		"dead object":              {func(h *habit, n int) { h.fail, h.message = n, "android.os.DeadObjectException" }, true},
+		"no JSON":                  {func(h *habit, _ int) { h.raw = "<html>" }, false},
+		"ends with an open stream": {func(h *habit, n int) { h.orphan = n }, true},
+		"two values":               {func(h *habit, _ int) { h.raw = sound + "{}" }, false},
+		"unknown field":            {func(h *habit, _ int) { h.raw = strings.Replace(sound, "{", `{"x":1,`, 1) }, false},
+		"number for a tree":        {func(h *habit, _ int) { h.raw = `{"value":7,"sessionId":"` + fakeSession + `"}` }, false},
+		"another session":          {func(h *habit, _ int) { h.raw = `{"value":"<hierarchy/>","sessionId":"other"}` }, false},
+		"tree cut short":           {func(h *habit, _ int) { h.raw = `{"value":"<hierarchy><a>","sessionId":"` + fakeSession + `"}` }, false},
+		"no tree":                  {func(h *habit, _ int) { h.raw = `{"value":"hello","sessionId":"` + fakeSession + `"}` }, false},
+		"redirect":                 {func(h *habit, _ int) { h.raw, h.status = "{}", 302 }, false},
+		"error without one":        {func(h *habit, _ int) { h.raw, h.status = `{"value":null,"sessionId":""}`, 500 }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -205,13 +208,23 @@ func TestServerIsRestartedOnceThenGivenUp(t *testing.T) {
 				if _, err := h.Tree(t.Context()); !errors.Is(err, ErrNotRunning) {
 					t.Errorf("after giving up: %v", err)
 				}
-				f.set(func() { f.behave = &habit{} })
+				f.set(func() { f.behave = &habit{raw: sound} })
 				if err := h.Start(t.Context(), live()); err != nil {
 					t.Errorf("cannot be started again: %v", err)
 				}
 			})
 		})
 	}
+	t.Run("a redirect is not followed", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFake().withApps()
+			h := started(t, f)
+			f.set(func() { f.behave.raw, f.behave.status, f.asked = "{}", 302, nil })
+			if _, err := h.source(t.Context()); err == nil || len(f.asked) != 1 {
+				t.Errorf("asked %q, error %v", f.asked, err)
+			}
+		})
+	})
 	t.Run("too large is the screen's fault", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			f := newFake().withApps()
@@ -221,6 +234,20 @@ func TestServerIsRestartedOnceThenGivenUp(t *testing.T) {
 				t.Errorf("running %t, error %v", h.Running(), err)
 			}
 		})
+	})
+}
+
+// TestEndOfTheInstrumentationEndsTheWait: nobody waits for an answer that cannot
+// come any more.
+func TestEndOfTheInstrumentationEndsTheWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake().withApps()
+		h := started(t, f)
+		f.set(func() { f.behave.orphan = 1 })
+		begun := time.Now()
+		if treeOf(t, h); time.Since(begun) > 2*time.Second {
+			t.Errorf("it took %s", time.Since(begun))
+		}
 	})
 }
 
@@ -274,7 +301,10 @@ func TestNobodyWaitingIsNoFault(t *testing.T) {
 func TestNoWindowIsNoFault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake().withApps()
+		f.windows = nil
 		h := started(t, f)
+		f.set(func() { f.windows = []string{window1("com.example.notes", "hello")} })
+		treeOf(t, h)
 		f.set(func() { f.windows = nil })
 		if _, err := h.Tree(t.Context()); !errors.Is(err, phone.ErrNoRoot) || !h.Running() {
 			t.Errorf("running %t, error %v", h.Running(), err)
@@ -293,12 +323,15 @@ func TestLostPhone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake().withApps()
 		h := started(t, f)
-		lost := connOf(&gonePhone{f})
+		sound, lost := h.conn, connOf(&gonePhone{f})
 		h.conn, h.run.client = lost, newClient(lost)
 		if _, err := h.Tree(t.Context()); !errors.Is(err, adb.ErrDisconnected) || h.Running() || errors.Is(err, ErrGaveUp) {
 			t.Errorf("running %t, error %v", h.Running(), err)
 		}
-		f.set(f.forceStop)
+		if err := h.Stop(t.Context()); !errors.Is(err, adb.ErrDisconnected) {
+			t.Errorf("stopped what cannot be reached: %v", err)
+		}
+		h.conn = sound
 	})
 }
 
@@ -333,7 +366,12 @@ func TestHonestServerIsRarelyDoubted(t *testing.T) {
 		nothing := func(n int) {
 			for range n {
 				h.Acted()
-				treeOf(t, h) // too early to tell
+				h.Acted() // at once: the same act
+				before := len(f.did("am instrument"))
+				treeOf(t, h)
+				if len(f.did("am instrument")) != before {
+					t.Error("doubted before the screen could react")
+				}
 				time.Sleep(reaction)
 				treeOf(t, h)
 			}
@@ -360,17 +398,62 @@ func TestHonestServerIsRarelyDoubted(t *testing.T) {
 	})
 }
 
+// TestChangeDuringARestartIsNoLie: once may be chance, and a change of the
+// server's own answer clears it.
+func TestChangeDuringARestartIsNoLie(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake().withApps()
+		h := started(t, f)
+		for n := range 4 {
+			f.set(func() {
+				f.onStart = func() { f.windows = []string{window1("com.example.notes", fmt.Sprint("during restart ", n))} }
+			})
+			for range patience {
+				h.Acted()
+				time.Sleep(reaction)
+				treeOf(t, h)
+				if len(f.did("am instrument")) > n+1 {
+					break
+				}
+			}
+			f.set(func() {
+				f.onStart = nil
+				f.windows = []string{window1("com.example.notes", fmt.Sprint("by itself ", n))}
+			})
+			treeOf(t, h)
+		}
+		if got := len(f.did("am instrument")); got != 5 {
+			t.Errorf("started %d times", got)
+		}
+	})
+}
+
 func TestStopFreesTheScreen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake().withApps()
 		h := started(t, f)
+		f.set(func() { f.asked = nil })
 		if err := h.Stop(t.Context()); err != nil || h.Running() {
 			t.Errorf("running %t, error %v", h.Running(), err)
 		}
-		before := len(f.sent)
-		if err := h.Stop(t.Context()); err != nil || len(f.sent) != before {
-			t.Errorf("a second Stop: %v, %q", err, f.sent[before:])
+		if len(f.asked) != 1 || f.asked[0] != "DELETE /session/"+fakeSession {
+			t.Errorf("asked %q", f.asked)
 		}
+	})
+	t.Run("of an earlier program's server, too", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFake().withApps()
+			f.stranded = true
+			h, _ := helperOf(t, f)
+			if err := h.Stop(t.Context()); err != nil || f.stranded {
+				t.Errorf("still there: %t, %v", f.stranded, err)
+			}
+			f.apps = nil
+			before := len(f.writes())
+			if err := h.Stop(t.Context()); err != nil || len(f.writes()) != before {
+				t.Errorf("without the apps: %v, %q", err, f.writes()[before:])
+			}
+		})
 	})
 	t.Run("and says if it does not", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {

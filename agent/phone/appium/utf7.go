@@ -17,8 +17,9 @@ const (
 // imap is the alphabet of modified UTF-7 (RFC 3501, section 5.1.3).
 var imap = base64.NewEncoding("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+,").WithPadding(base64.NoPadding)
 
-// direct reports whether modified UTF-7 writes r as itself.
-func direct(r rune) bool { return r >= ' ' && r <= '~' && r != '&' }
+// printable reports whether modified UTF-7 writes r as itself; the ampersand,
+// which shifts, is an exception.
+func printable(r rune) bool { return r >= ' ' && r <= '~' }
 
 // shifted returns how many bytes at the beginning of text go into one shifted
 // run of at most limit UTF-16 units. A character is not divided.
@@ -26,7 +27,7 @@ func shifted(text string, limit int) int {
 	n := 0
 	for n < len(text) {
 		r, size := utf8.DecodeRuneInString(text[n:])
-		if direct(r) || r == '&' {
+		if printable(r) {
 			break
 		}
 		if limit -= utf16.RuneLen(r); limit < 0 {
@@ -37,7 +38,7 @@ func shifted(text string, limit int) int {
 	return n
 }
 
-// shift encodes text that has nothing that stands for itself.
+// shift encodes text as a shifted run.
 func shift(text string) string {
 	units := utf16.Encode([]rune(text))
 	b := make([]byte, 0, 2*len(units))
@@ -67,7 +68,7 @@ func typing(text string) []string {
 		switch c := text[0]; {
 		case c == '&':
 			put("&-")
-		case direct(rune(c)):
+		case printable(rune(c)):
 			put(text[:1])
 		default:
 			n = shifted(text, maxShift)
