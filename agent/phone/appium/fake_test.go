@@ -47,6 +47,7 @@ type fake struct {
 
 	slowIME   int    // looks at the input method until it takes keys
 	stubborn  bool   // "ime set" changes nothing
+	terse     bool   // dumpsys input_method does not name the method
 	verdict   string // of the installer, "Success" if empty
 	swallow   int64  // bytes after which the installer's stream is cut; 0 for never
 	mute      bool   // the installer does not say what it did
@@ -196,7 +197,9 @@ func (f *fake) run(cmd string) (string, int) {
 		id, _, _ := strings.Cut(strings.TrimPrefix(cmd, "pm path "), ";")
 		return f.describe(id, strings.Contains(cmd, "dumpsys"))
 	case cmd == "dumpsys input_method":
-		f.slowIME--
+		if f.slowIME--; f.terse {
+			return "  mSystemReady=true\n", 0
+		}
 		return fmt.Sprintf("  mCurMethodId=%s\n    mCurId=%s mHaveConnection=true mBoundToMethod=%t\n", f.ime, f.ime, f.slowIME < 0), 0
 	case strings.HasPrefix(cmd, "echo ") || strings.HasPrefix(cmd, "ime "):
 		return f.imes(cmd, known), 0

@@ -70,6 +70,7 @@ func TestTreesThatAreNone(t *testing.T) {
 		`<hierarchy><a>`:                           phone.ErrTruncated,
 		`<hierarchy><a b="`:                        phone.ErrTruncated,
 		`<hierarchy><a></a></hierarchy>x`:          phone.ErrMalformed,
+		`<hierarchy></hierarchy><hierarchy/>`:      phone.ErrMalformed,
 		`<hierarchy><a></a></hierarchy><b></b>`:    phone.ErrMalformed,
 		`<hierarchy><a></a></hierarchy></b>`:       phone.ErrMalformed,
 		`<hierarchy><a></a></hierarchy><?xml ?>`:   phone.ErrMalformed,

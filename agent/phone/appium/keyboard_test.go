@@ -130,7 +130,8 @@ func TestKeyboardComesBackOnEachWayOut(t *testing.T) {
 				return adb.Result{Stderr: []byte("java.lang.SecurityException: Injecting to another application requires INJECT_EVENTS permission")}, nil
 			})
 		}, phone.ErrDeviceSetup, false},
-		"the input method is not changed": {func(f *fake, _ context.CancelFunc) { f.stubborn = true }, phone.ErrRejected, true},
+		"the input method is not changed":     {func(f *fake, _ context.CancelFunc) { f.stubborn = true }, phone.ErrRejected, true},
+		"nor does the phone tell which it is": {func(f *fake, _ context.CancelFunc) { f.stubborn, f.terse = true, true }, phone.ErrRejected, true},
 		"the change is not permitted": {func(f *fake, _ context.CancelFunc) {
 			f.answering = func(cmd string) (adb.Result, error, bool) {
 				return adb.Result{Stdout: []byte("java.lang.SecurityException: WRITE_SECURE_SETTINGS")}, nil, strings.Contains(cmd, "ime ") && !strings.HasPrefix(cmd, "settings")

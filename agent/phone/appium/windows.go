@@ -94,8 +94,6 @@ func layOut(xml []byte) (*layout, error) {
 		tag := xml[pos:end]
 		switch {
 		case tag[1] == '?' && level == 0 && l.head == 0:
-		case done:
-			return nil, fmt.Errorf("byte %d behind the root: %w", pos, phone.ErrMalformed)
 		case tag[1] == '/':
 			if level--; level < 0 {
 				return nil, fmt.Errorf("end tag at byte %d: %w", pos, phone.ErrMalformed)
