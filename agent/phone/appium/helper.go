@@ -5,14 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"phonerack/agent/phone"
-	"phonerack/sync/wire"
 	"phonerack/usb/adb"
 )
 
@@ -35,7 +33,6 @@ type Helper struct {
 	android int // SDK, 0 if not yet read
 	run     *server
 	fence   phone.Fence // of the last Start
-	ime     string      // package of the phone's own input method, as Start found it
 	retried time.Time   // when the server was restarted after a fault
 
 	mu    sync.Mutex // guards trust
@@ -80,88 +77,6 @@ func (h *Helper) app(id string) App {
 	return App{}
 }
 
-// sdk returns the phone's API level.
-func (h *Helper) sdk(ctx context.Context) (int, error) {
-	if h.android != 0 {
-		return h.android, nil
-	}
-	out, err := h.conn.read(ctx, "getprop ro.build.version.sdk")
-	if err != nil {
-		return 0, fmt.Errorf("read the version of Android: %w", err)
-	}
-	n, err := strconv.Atoi(strings.TrimSpace(out))
-	if err != nil || n < 1 || n > 10000 {
-		return 0, fmt.Errorf("version of Android %s: %w", excerpt(out), phone.ErrMalformed)
-	}
-	h.android = n
-	return n, nil
-}
-
-// supported refuses phones that are too old, with a *wire.Refusal of code
-// wire.AndroidTooOld that wraps ErrNotSupported.
-func (h *Helper) supported(ctx context.Context) error {
-	sdk, err := h.sdk(ctx)
-	if err == nil && sdk < minSDK {
-		args := map[string]any{"what": "helper apps", "needs": minAndroid, "api": sdk}
-		err = wire.Refuse(wire.AndroidTooOld, args).Because(ErrNotSupported)
-	}
-	return err
-}
-
-// Status is what a phone has of the helper apps.
-type Status struct {
-	SDK       int  // API level
-	Supported bool // new enough for the apps
-	Apps      []Installed
-	Keyboard  string // current input method; empty if there is none
-	Listening bool   // something listens on the server's port
-	Running   bool   // it is a server of ours
-}
-
-// Installed is an app on the phone.
-type Installed struct {
-	ID      string
-	Version string // versionName; empty if the app is absent or has none
-	Code    int
-	Present bool
-	Pinned  bool // it is of the pinned release; for the app that has no version, its companion is
-}
-
-// Installed reports whether all apps are there in the pinned release.
-func (s Status) Installed() bool {
-	for _, a := range s.Apps {
-		if !a.Pinned {
-			return false
-		}
-	}
-	return len(s.Apps) > 0
-}
-
-// Status reads what the phone has. It changes nothing.
-func (h *Helper) Status(ctx context.Context) (Status, error) {
-	var s Status
-	err := h.alone(ctx, func() (err error) {
-		if s.SDK, err = h.sdk(ctx); err != nil {
-			return err
-		}
-		s.Supported = s.SDK >= minSDK
-		if s.Apps, err = h.installed(ctx); err != nil {
-			return err
-		}
-		k, err := h.conn.keyboards(ctx)
-		if err != nil {
-			return err
-		}
-		s.Keyboard, s.Running = k.current, h.run != nil
-		s.Listening, err = h.listening(ctx)
-		return err
-	})
-	if err != nil {
-		return Status{}, fmt.Errorf("status of the helper apps: %w", err)
-	}
-	return s, nil
-}
-
 // Running reports whether the server was started and not given up or stopped.
 // While it is true the phone's own dumper does not work.
 func (h *Helper) Running() bool { return h.up.Load() }
@@ -199,13 +114,8 @@ func (h *Helper) startUp(ctx context.Context, f phone.Fence) error {
 			return err
 		}
 	}
-	k, err := h.conn.keyboards(ctx)
-	if err != nil {
-		return err
-	}
-	h.ime, _, _ = strings.Cut(k.before(), "/")
 	h.retried = time.Time{}
-	err = h.probe(ctx, f)
+	err := h.probe(ctx, f)
 	if errors.Is(err, ErrServer) && !errors.Is(err, ErrStillThere) && ctx.Err() == nil {
 		h.log.Warn("the UiAutomator2 server did not come up, once more", "err", err)
 		err = h.probe(ctx, f)
@@ -223,10 +133,10 @@ func (h *Helper) probe(ctx context.Context, f phone.Fence) error {
 	h.mu.Lock()
 	h.trust.begin()
 	h.mu.Unlock()
-	b, err := h.source(ctx)
+	l, err := h.source(ctx)
 	switch {
 	case err == nil:
-		h.note(b)
+		h.note(l)
 		return nil
 	case errors.Is(err, phone.ErrNoRoot), errors.Is(err, phone.ErrTooLarge):
 		return nil // the screen's fault
@@ -317,9 +227,9 @@ func (h *Helper) recoverIME(ctx context.Context, f phone.Fence) error {
 	return err
 }
 
-// Tree returns the element tree: XML with a hierarchy element, below it the
-// windows from the lowest to the highest, named after their classes. The bars of
-// the system and the keyboard are left out. It fails with ErrNotRunning, with
+// Tree returns the element tree: XML with a hierarchy element, below it all
+// windows, the highest first, those of the system and the keyboard too; elements
+// are named after their classes. It fails with ErrNotRunning, with
 // phone.ErrNoRoot if no window is there, and with ErrGaveUp after a fault that a
 // restart did not mend; from then on the server does not run.
 func (h *Helper) Tree(ctx context.Context) ([]byte, error) {

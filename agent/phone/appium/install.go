@@ -9,7 +9,6 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"phonerack/agent/phone"
@@ -226,56 +225,4 @@ func (h *Helper) removeOne(ctx context.Context, f phone.Fence, a App) error {
 		return fmt.Errorf("%w: %w", phone.ErrUnknownOutcome, lookErr)
 	}
 	return fmt.Errorf("%s: %w", excerpt(said(r)), phone.ErrRejected)
-}
-
-// versionRow finds the version of an app in dumpsys package.
-var versionRow = regexp.MustCompile(`\b(versionCode|versionName)=(\S+)`)
-
-// installed reads which of the apps are on the phone.
-func (h *Helper) installed(ctx context.Context) ([]Installed, error) {
-	var all []Installed
-	pinned := map[string]bool{}
-	for _, p := range h.packages {
-		for _, a := range p.Apps {
-			i, err := h.lookUp(ctx, a.ID)
-			if err != nil {
-				return nil, err
-			}
-			i.Pinned = i.Present && i.Version == a.Version && i.Code == a.Code
-			if a.Version == "" { // told by its companion, which is installed before it
-				i.Pinned = i.Present && pinned[p.Name]
-			}
-			pinned[p.Name] = i.Pinned
-			all = append(all, i)
-		}
-	}
-	return all, nil
-}
-
-func (h *Helper) lookUp(ctx context.Context, id string) (Installed, error) {
-	out, err := h.conn.read(ctx, "pm path "+id+"; echo =; dumpsys package "+id+" | grep -E 'Package \\["+regexp.QuoteMeta(id)+"\\]|versionCode=|versionName='")
-	if err != nil {
-		return Installed{}, fmt.Errorf("look up %s: %w", id, err)
-	}
-	return parseVersions(id, out)
-}
-
-func parseVersions(id, out string) (Installed, error) {
-	path, dump, ok := strings.Cut(out, "=\n")
-	if !ok {
-		return Installed{}, fmt.Errorf("look up %s, %s: %w", id, excerpt(out), phone.ErrMalformed)
-	}
-	i := Installed{ID: id, Present: strings.HasPrefix(path, "package:")}
-	_, dump, _ = strings.Cut(dump, "Package ["+id+"]")
-	dump, _, _ = strings.Cut(dump, "Package [") // an older one of the system
-	for _, m := range versionRow.FindAllStringSubmatch(dump, -1) {
-		switch {
-		case !i.Present || m[2] == "null":
-		case m[1] == "versionCode" && i.Code == 0:
-			i.Code, _ = strconv.Atoi(m[2])
-		case m[1] == "versionName" && i.Version == "":
-			i.Version = m[2]
-		}
-	}
-	return i, nil
 }

@@ -222,7 +222,7 @@ func (h *Helper) typeText(ctx context.Context, f phone.Fence, text string) error
 		return nil
 	})
 	if typed > 0 {
-		h.acted()
+		h.Acted()
 	}
 	switch {
 	case err == nil:

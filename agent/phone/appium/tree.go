@@ -30,6 +30,12 @@ type trust struct {
 	lies  int               // old trees in a row that a fresh server contradicted
 }
 
+// look is a tree as the server gave it.
+type look struct {
+	xml []byte
+	sum [sha256.Size]byte
+}
+
 // begin forgets what an earlier server was seen to do.
 func (t *trust) begin() {
 	t.any, t.acts, t.calm = false, 0, 1
@@ -37,9 +43,7 @@ func (t *trust) begin() {
 
 // Acted says that something was done that a person would expect to see on the
 // screen. The tree that follows is doubted if it does not show a change.
-func (h *Helper) Acted() { h.acted() }
-
-func (h *Helper) acted() {
+func (h *Helper) Acted() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	t, now := &h.trust, time.Now()
@@ -50,35 +54,34 @@ func (h *Helper) acted() {
 }
 
 // doubtful takes a tree into account and reports whether it has to be proved.
-func (h *Helper) doubtful(b []byte) bool {
+func (h *Helper) doubtful(l *look) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	t := &h.trust
-	sum := sha256.Sum256(b)
-	if !t.any || sum != t.sum {
+	if !t.any || l.sum != t.sum {
 		if t.any {
 			t.calm, t.lies = patience, 0 // it has changed its answer by itself
 		}
-		t.sum, t.any, t.acts = sum, true, 0
+		t.sum, t.any, t.acts = l.sum, true, 0
 		return false
 	}
 	return t.acts >= t.calm && time.Since(t.acted) >= reaction
 }
 
 // note takes the first tree of a server.
-func (h *Helper) note(b []byte) { h.doubtful(b) }
+func (h *Helper) note(l *look) { h.doubtful(l) }
 
 // tree returns a tree that can be trusted, restarting the server if need be.
 func (h *Helper) tree(ctx context.Context, f phone.Fence) ([]byte, error) {
 	if h.run == nil {
 		return nil, ErrNotRunning
 	}
-	b, err := h.source(ctx)
+	l, err := h.source(ctx)
 	switch {
-	case err == nil && !h.doubtful(b):
-		return b, nil
+	case err == nil && !h.doubtful(l):
+		return l.xml, nil
 	case err == nil:
-		return h.prove(ctx, f, b)
+		return h.prove(ctx, f, l)
 	case !errors.Is(err, ErrServer):
 		return nil, err
 	case !h.retried.IsZero() && time.Since(h.retried) < restartRest:
@@ -90,7 +93,7 @@ func (h *Helper) tree(ctx context.Context, f phone.Fence) ([]byte, error) {
 }
 
 // prove asks a fresh server for a tree that should have changed and has not.
-func (h *Helper) prove(ctx context.Context, f phone.Fence, old []byte) ([]byte, error) {
+func (h *Helper) prove(ctx context.Context, f phone.Fence, old *look) ([]byte, error) {
 	h.log.Info("the UiAutomator2 server shows no change, asking a fresh one")
 	h.mu.Lock()
 	lies := h.trust.lies
@@ -101,7 +104,7 @@ func (h *Helper) prove(ctx context.Context, f phone.Fence, old []byte) ([]byte, 
 	}
 	h.mu.Lock()
 	t := &h.trust
-	if sha256.Sum256(old) == t.sum {
+	if old.sum == t.sum {
 		t.calm, lies = patience, 0
 	} else {
 		lies++ // or the screen has changed in the meantime; twice is no chance
@@ -129,15 +132,15 @@ func (h *Helper) afresh(ctx context.Context, f phone.Fence) ([]byte, error) {
 	if err != nil {
 		return nil, h.giveUp(ctx, err)
 	}
-	b, err := h.source(ctx)
+	l, err := h.source(ctx)
 	switch {
 	case errors.Is(err, ErrServer):
 		return nil, h.giveUp(ctx, err)
 	case err != nil:
 		return nil, err
 	}
-	h.note(b)
-	return b, nil
+	h.note(l)
+	return l.xml, nil
 }
 
 // giveUp ends the server for good.
@@ -152,7 +155,7 @@ func (h *Helper) giveUp(ctx context.Context, cause error) error {
 
 // source asks the server for the tree, once. Faults of the server wrap
 // ErrServer. If the connection has ended so has the server, for this Helper.
-func (h *Helper) source(ctx context.Context) ([]byte, error) {
+func (h *Helper) source(ctx context.Context) (*look, error) {
 	s := h.run
 	e, err := s.call(ctx, request{method: http.MethodGet, path: s.session + "/source", limit: maxSource, timeout: sourceTimeout})
 	if err != nil {
@@ -165,11 +168,15 @@ func (h *Helper) source(ctx context.Context) ([]byte, error) {
 	case "/session/"+e.Session != s.session:
 		return nil, fmt.Errorf("the tree is of session %s: %w", excerpt(e.Session), ErrServer)
 	}
-	b, err := arrange([]byte(xml), h.ime)
-	if err != nil && !errors.Is(err, phone.ErrNoRoot) {
-		err = fmt.Errorf("%w: %w", ErrServer, err)
+	b := []byte(xml)
+	windows, err := layOut(b)
+	switch {
+	case errors.Is(err, phone.ErrNoRoot), errors.Is(err, phone.ErrTooLarge):
+		return nil, err // the screen's fault
+	case err != nil:
+		return nil, fmt.Errorf("%w: %w", ErrServer, err)
 	}
-	return b, err
+	return &look{xml: b, sum: fingerprint(b, windows)}, nil
 }
 
 // blame finds out whose fault an error is.

@@ -2,9 +2,8 @@ package appium
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"fmt"
-	"image"
-	"strconv"
 
 	"phonerack/agent/phone"
 )
@@ -15,63 +14,29 @@ const (
 	maxWindows = 100
 )
 
+// systemUI is the package of the status bar, whose clock runs on by itself.
 const systemUI = "com.android.systemui"
 
 // window is a child of the root.
 type window struct {
 	from, to int // bytes in the tree
 	pkg      string
-	bounds   image.Rectangle
 }
 
-// arrange puts the windows of a tree into the order in which they are drawn:
-// Android lists the highest first. It leaves out the bars of the system, which a
-// clock keeps changing, and the keyboard's window; ime is its package.
-func arrange(xml []byte, ime string) ([]byte, error) {
-	l, err := layOut(xml)
-	if err != nil {
-		return nil, err
-	}
-	var kept, others []window
-	for _, w := range l.windows {
-		switch {
-		case w.pkg == systemUI && l.bar(w.bounds):
-		case w.pkg == ime && ime != "":
-			others = append(others, w)
-		default:
-			kept = append(kept, w)
+// fingerprint sums up what is on the screen, the system's own windows apart.
+func fingerprint(xml []byte, windows []window) [sha256.Size]byte {
+	sum := sha256.New()
+	for _, w := range windows {
+		if w.pkg != systemUI {
+			sum.Write(xml[w.from:w.to])
 		}
 	}
-	if len(kept) == 0 {
-		kept = others // a window of the keyboard's own app
-	}
-	if len(kept) == 0 {
-		return nil, phone.ErrNoRoot
-	}
-	out := make([]byte, 0, len(xml))
-	out = append(out, xml[:l.head]...)
-	for i := len(kept) - 1; i >= 0; i-- {
-		out = append(out, '\n')
-		out = append(out, xml[kept[i].from:kept[i].to]...)
-	}
-	return append(out, "\n</hierarchy>"...), nil
+	return [sha256.Size]byte(sum.Sum(nil))
 }
 
-// layout is a tree as a list of windows.
-type layout struct {
-	head    int         // end of the root's start tag
-	size    image.Point // of the display; zero if the root does not say
-	windows []window
-}
-
-// bar reports whether bounds are those of a narrow strip of the display.
-func (l *layout) bar(bounds image.Rectangle) bool {
-	return bounds.Dy()*4 < l.size.Y || bounds.Dx()*4 < l.size.X
-}
-
-// layOut finds the windows. It accepts what the server writes: a declaration,
-// elements with attributes, white space; nothing else.
-func layOut(xml []byte) (*layout, error) {
+// layOut finds the windows, the highest first. It accepts what the server writes:
+// a declaration, elements with attributes, white space; nothing else.
+func layOut(xml []byte) ([]window, error) {
 	l := &layout{}
 	pos, level, done := 0, 0, false
 	for {
@@ -123,7 +88,16 @@ func layOut(xml []byte) (*layout, error) {
 	case !done:
 		return nil, fmt.Errorf("%d bytes without </hierarchy>: %w", len(xml), phone.ErrTruncated)
 	}
-	return l, nil
+	if len(l.windows) == 0 {
+		return nil, phone.ErrNoRoot
+	}
+	return l.windows, nil
+}
+
+// layout is a tree as a list of windows.
+type layout struct {
+	head    int // end of the root's start tag
+	windows []window
 }
 
 // element takes the start tag at byte from.
@@ -135,15 +109,8 @@ func (l *layout) element(tag []byte, from, level int) error {
 	switch level {
 	case 0:
 		l.head = from + len(tag)
-		if tag[len(tag)-2] == '/' { // no window at all
-			break
-		}
-		l.size = image.Pt(number(attribute(tag, "width")), number(attribute(tag, "height")))
 	case 1:
-		l.windows = append(l.windows, window{
-			from: from, to: from + len(tag),
-			pkg: string(attribute(tag, "package")), bounds: rectangle(attribute(tag, "bounds")),
-		})
+		l.windows = append(l.windows, window{from: from, to: from + len(tag), pkg: string(attribute(tag, "package"))})
 	}
 	return nil
 }
@@ -189,21 +156,4 @@ func attribute(tag []byte, name string) []byte {
 		}
 		tag = value[end+2:]
 	}
-}
-
-func number(b []byte) int {
-	n, err := strconv.ParseUint(string(b), 10, 20)
-	if err != nil {
-		return 0
-	}
-	return int(n)
-}
-
-// rectangle reads "[left,top][right,bottom]"; anything else is empty.
-func rectangle(b []byte) image.Rectangle {
-	v := bytes.FieldsFunc(b, func(r rune) bool { return r == '[' || r == ']' || r == ',' })
-	if len(v) != 4 {
-		return image.Rectangle{}
-	}
-	return image.Rect(number(v[0]), number(v[1]), number(v[2]), number(v[3]))
 }
