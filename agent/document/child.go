@@ -38,13 +38,28 @@ func (e end) detail() string {
 	if errors.Is(e.err, errRules) || errors.Is(e.err, errWall) || errors.Is(e.err, errNoisy) {
 		return e.err.Error()
 	}
-	detail := e.exit
-	for line := range strings.SplitSeq(e.complaints, "\n") { // the last one is the cause
+	if cause := e.complaint(); cause != "" {
+		return e.exit + ": " + cause
+	}
+	return e.exit
+}
+
+// complaint is what a child that failed said of it: the last line with an error, as MuPDF's, or the first of all, as Go's.
+func (e end) complaint() string {
+	first, last := "", ""
+	for line := range strings.SplitSeq(e.complaints, "\n") {
+		line = cut(strings.TrimSpace(line), maxDetail)
+		if first == "" {
+			first = line
+		}
 		if strings.Contains(line, "error") {
-			detail = e.exit + ": " + strings.TrimSpace(line)
+			last = line
 		}
 	}
-	return detail
+	if last == "" {
+		return first
+	}
+	return last
 }
 
 // outOfMemory tells whether a child died of its limit on memory: MuPDF, the C library and the Go runtime all say so.

@@ -19,6 +19,10 @@ import (
 	"phonerack/agent/document/internal/protocol"
 )
 
+// environment is all that a child gets: one arena for the C library's memory, which else reserves 64 MiB of address space
+// for each thread that asks.
+var environment = []string{"MALLOC_ARENA_MAX=1"}
+
 // runChild starts a child, reads its answer and waits for its end, which the end of life brings about if nothing else
 // does. The error is that no child could be started.
 func runChild(life context.Context, program []string, file *os.File, ask protocol.Request, a *answer) (end, error) {
@@ -51,7 +55,7 @@ func runChild(life context.Context, program []string, file *os.File, ask protoco
 	said := &complaints{noisy: func() { kill(errNoisy) }}
 	c := &exec.Cmd{
 		Path: program[0], Args: program,
-		Env: []string{}, Dir: "/",
+		Env: environment, Dir: "/",
 		Stdin: asked, Stdout: answering, Stderr: said, ExtraFiles: []*os.File{file},
 		SysProcAttr: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
 		WaitDelay:   time.Second, // for a standard error that somebody else holds

@@ -45,7 +45,7 @@ func orElse[T int | int64 | time.Duration](v *T, otherwise T) {
 // Reader reads documents. Its fields are set before the first use and stay as they are. Its methods may be called by
 // several goroutines.
 type Reader struct {
-	// Program is the command line of the child, such as /proc/self/exe render-document. It gets no environment.
+	// Program is the command line of the child, such as /proc/self/exe render-document. It gets nothing of this process's environment.
 	Program []string
 	Limits  Limits
 	Logger  *slog.Logger // nil means slog.Default()
@@ -108,15 +108,16 @@ func (r *Reader) run(ctx context.Context, source Source, file *os.File, ask prot
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("read document: %w", context.Cause(ctx))
 	}
-	if answer.pagesDone() { // only what comes last is missing
+	liar := errors.Is(end.err, errRules) // who breaks one rule may have broken others that nobody checks
+	if answer.pagesDone() && !liar {     // only what comes last is missing
 		answer.problem(InfoMissing, end.detail())
-		log.Warn("document read in part", "err", end.err, "stderr", end.complaints)
+		log.Warn("document read in part", "err", end.err, "said", end.complaint())
 		return answer.doc, nil
 	}
 	refusal := verdict(source, answer, end, limits)
 	answer.explainMissingPicture(end.detail())
-	log.Info("document refused", "code", refusal.Code, "err", end.err, "stderr", end.complaints)
-	if len(answer.doc.Pages) > 0 {
+	log.Info("document refused", "code", refusal.Code, "err", end.err, "said", end.complaint())
+	if len(answer.doc.Pages) > 0 && !liar {
 		answer.addComplaints(end.complaints)
 		return answer.doc, refusal
 	}

@@ -44,14 +44,24 @@ func (d *Document) Text(maxBytes int) string {
 	for _, f := range d.Metadata {
 		w.add(f.Name + ": " + quote(f.Value, 200))
 	}
-	for _, e := range d.Contents {
-		w.add(e.line())
+	keep := w.left * 3 / 4 // for the pages
+	for i, e := range d.Contents {
+		line := e.line()
+		if w.left-len(line) < keep {
+			w.add(fmt.Sprintf("contents: %d more lines do not fit", len(d.Contents)-i))
+			break
+		}
+		w.add(line)
 	}
 	for _, p := range d.Pages {
 		p.text(w)
 		if w.full {
-			return w.b.String() + fmt.Sprintf("cut: what follows of pages %d to %d does not fit\n", p.Number, d.Pages[len(d.Pages)-1].Number)
+			fmt.Fprintf(&w.b, "cut: what follows of pages %d to %d does not fit\n", p.Number, d.Pages[len(d.Pages)-1].Number)
+			return w.b.String()
 		}
+	}
+	if w.full {
+		w.b.WriteString("cut: the rest does not fit\n")
 	}
 	return w.b.String()
 }
@@ -64,7 +74,7 @@ func plural(n int, what string) string {
 }
 
 func (e Entry) line() string {
-	line := "contents: " + strings.Repeat("  ", min(e.Level-1, 8)) + quote(e.Title, 200)
+	line := "contents: " + strings.Repeat("  ", max(0, min(e.Level-1, 8))) + quote(e.Title, 200)
 	switch {
 	case e.Page > 0:
 		return line + fmt.Sprintf(" page %d", e.Page)

@@ -6,12 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strconv"
 )
 
-// Bounds of a file.
+// Bounds of a file. The first two are less in tests.
 const (
 	maxObjects  = 400_000
 	maxUnpacked = 64 << 20 // bytes of all object streams together
@@ -29,8 +28,10 @@ var (
 
 // file is a PDF with its objects found, not yet parsed.
 type file struct {
-	text    []byte
-	objects map[int]place
+	text     []byte
+	objects  map[int]place
+	room     int // objects that may still be found
+	unpacked int // bytes of object streams that may still be unpacked
 }
 
 // place is where an object's value begins.
@@ -42,8 +43,12 @@ type place struct {
 // Scan returns, for the pages first to last (counted from 1), the names of the composite fonts that are not embedded.
 // Pages without such fonts are left out.
 func Scan(text []byte, first, last int) (map[int][]string, error) {
-	f := &file{text: text, objects: map[int]place{}}
-	if bytes.Contains(text, []byte("/Encrypt")) && bytes.Contains(text, []byte("/ObjStm")) {
+	f := &file{text: text, objects: map[int]place{}, room: maxObjects, unpacked: maxUnpacked}
+	return f.scan(first, last)
+}
+
+func (f *file) scan(first, last int) (map[int][]string, error) {
+	if bytes.Contains(f.text, []byte("/Encrypt")) && bytes.Contains(f.text, []byte("/ObjStm")) {
 		return nil, ErrEncrypted
 	}
 	if err := f.index(); err != nil {
@@ -65,61 +70,88 @@ func Scan(text []byte, first, last int) (map[int][]string, error) {
 	return missing, err
 }
 
-// heading matches what stands before "obj".
-var heading = regexp.MustCompile(`(\d{1,10})[\x00\t\n\f\r ]+\d{1,5}[\x00\t\n\f\r ]+$`)
-
 // index finds all objects, in the order of the file, so that a later version of one replaces an earlier.
 func (f *file) index() error {
-	unpacked := 0
 	for at := 0; ; {
 		i := bytes.Index(f.text[at:], []byte("obj"))
 		if i < 0 {
 			return nil
 		}
-		at += i + len("obj")
-		before := f.text[max(0, at-32) : at-len("obj")]
-		m := heading.FindSubmatch(before)
-		if m == nil {
-			continue // as "endobj"
+		at += i
+		number, ok := heading(f.text[max(0, at-32):at])
+		at += len("obj")
+		if !ok {
+			continue // as endobj
 		}
-		number, err := strconv.Atoi(string(m[1]))
-		if err != nil {
-			continue
+		if err := f.add(number, place{f.text, at}); err != nil {
+			return err
 		}
-		if len(f.objects) >= maxObjects {
-			return ErrTooLarge
-		}
-		f.objects[number] = place{f.text, at}
-		n, err := f.unpack(at, maxUnpacked-unpacked)
-		if unpacked += n; err != nil {
+		if err := f.unpack(at); err != nil {
 			return err
 		}
 	}
 }
 
-// unpack indexes what is in the object at a place if it is an object stream, and returns how many bytes that took.
-func (f *file) unpack(at, left int) (int, error) {
+func (f *file) add(number int, p place) error {
+	if f.room--; f.room < 0 {
+		return ErrTooLarge
+	}
+	f.objects[number] = p
+	return nil
+}
+
+// heading returns the number of an object from what stands before "obj": its number, its generation, each with white
+// space behind it.
+func heading(before []byte) (number int, ok bool) {
+	before, _, ok = lastNumber(before)
+	if !ok {
+		return 0, false
+	}
+	_, number, ok = lastNumber(before)
+	return number, ok
+}
+
+// lastNumber takes white space and the number before it from the end.
+func lastNumber(b []byte) (rest []byte, number int, ok bool) {
+	end := len(b)
+	for end > 0 && space(b[end-1]) {
+		end--
+	}
+	start := end
+	for start > 0 && b[start-1] >= '0' && b[start-1] <= '9' {
+		start--
+	}
+	if end == len(b) || start == end || end-start > 10 {
+		return nil, 0, false
+	}
+	number, err := strconv.Atoi(string(b[start:end]))
+	return b[:start], number, err == nil
+}
+
+// unpack indexes what is in the object at a place if it is an object stream.
+func (f *file) unpack(at int) error {
 	if !bytes.Contains(f.text[at:min(len(f.text), at+400)], []byte("ObjStm")) {
-		return 0, nil
+		return nil
 	}
 	p := parser{text: f.text, at: at}
 	d, ok := p.value(0).(dict)
 	if !ok || d["Type"] != name("ObjStm") {
-		return 0, nil
+		return nil
 	}
 	count, _ := d["N"].(int)
 	start, _ := d["First"].(int)
 	packed, ok := p.stream()
 	if !ok || start < 0 {
-		return 0, nil
+		return nil
 	}
 	if d["DecodeParms"] != nil {
-		return 0, errors.New("an object stream is packed in a way that is not known")
+		return errors.New("an object stream is packed in a way that is not known")
 	}
-	text, n, err := inflate(d["Filter"], packed, left)
+	text, n, err := inflate(d["Filter"], packed, f.unpacked)
 	if err != nil {
-		return 0, err
+		return err
 	}
+	f.unpacked -= n
 	head := parser{text: text[:min(start, len(text))]}
 	for range min(count, maxObjects) {
 		number, ok1 := head.value(0).(int)
@@ -127,12 +159,11 @@ func (f *file) unpack(at, left int) (int, error) {
 		if !ok1 || !ok2 || offset < 0 || start+offset > len(text) {
 			break
 		}
-		if len(f.objects) >= maxObjects {
-			return 0, ErrTooLarge
+		if err := f.add(number, place{text, start + offset}); err != nil {
+			return err
 		}
-		f.objects[number] = place{text, start + offset}
 	}
-	return n, nil
+	return nil
 }
 
 // inflate unpacks a stream, and tells how many bytes that took. One that is cut off or damaged gives what there is.

@@ -72,43 +72,44 @@ func kindOf(text []byte) (document.Kind, []byte, error) {
 			return m.kind, text, nil
 		}
 	}
-	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
-	what := markup(text)
-	if what == "svg" {
-		return document.SVG, text, nil
+	what, svg := markup(bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")))
+	if svg != nil {
+		return document.SVG, svg, nil
 	}
 	return "", nil, refuse(protocol.NotSupported, what)
 }
 
-// markup says what kind of XML, HTML or other text it is.
-func markup(text []byte) string {
-	rest := bytes.TrimLeft(text[:min(len(text), 64<<10)], " \t\r\n")
+// markup says what kind of XML, HTML or other text it is. Of a drawing it returns the element, without what stands before
+// it: go-fitz does not get over each comment.
+func markup(text []byte) (what string, svg []byte) {
+	const far = 64 << 10 // where the first element has to begin
+	rest := bytes.TrimLeft(text, " \t\r\n")
 	xml := bytes.HasPrefix(rest, []byte("<?xml"))
-	for bytes.HasPrefix(rest, []byte("<?")) || bytes.HasPrefix(rest, []byte("<!")) {
+	for len(text)-len(rest) < far && (bytes.HasPrefix(rest, []byte("<?")) || bytes.HasPrefix(rest, []byte("<!"))) {
 		end := []byte(">")
 		if bytes.HasPrefix(rest, []byte("<!--")) {
 			end = []byte("-->")
 		}
-		if len(rest) >= 9 && strings.EqualFold(string(rest[:9]), "<!doctype") && bytes.Contains(bytes.ToLower(rest[:min(len(rest), 60)]), []byte("html")) {
-			return "a web page"
+		declaration, _, found := bytes.Cut(rest[:min(len(rest), far)], end)
+		if d := strings.ToLower(string(declaration[:min(len(declaration), 60)])); strings.HasPrefix(d, "<!doctype") && strings.Contains(d, "html") {
+			return "a web page", nil
 		}
-		_, after, found := bytes.Cut(rest, end)
 		if !found {
 			break
 		}
-		rest = bytes.TrimLeft(after, " \t\r\n")
+		rest = bytes.TrimLeft(rest[len(declaration)+len(end):], " \t\r\n")
 	}
 	switch {
 	case bytes.HasPrefix(rest, []byte("<svg")):
-		return "svg"
+		return "", rest
 	case bytes.HasPrefix(bytes.ToLower(rest[:min(len(rest), 5)]), []byte("<html")):
-		return "a web page"
+		return "a web page", nil
 	case xml:
-		return "an XML file"
+		return "an XML file", nil
 	case plain(text[:min(len(text), headBytes)]):
-		return "plain text"
+		return "plain text", nil
 	}
-	return "no known kind of document"
+	return "no known kind of document", nil
 }
 
 // plain tells whether the beginning of a file is text.

@@ -6,6 +6,7 @@ import (
 	"image"
 	"image/jpeg"
 	"image/png"
+	"math"
 	"slices"
 	"strings"
 	"unicode"
@@ -22,6 +23,10 @@ const (
 	maxDPI      = 300       // a small page is not blown up beyond it
 	maxSide     = 1_000_000 // points of a page
 	jpegQuality = 80
+
+	maxArea       = 8 << 20  // pixels
+	bytesPerPixel = 5 * 4    // MuPDF's picture, two copies in Go, and what the heap rounds up
+	reserve       = 64 << 20 // bytes for everything else
 )
 
 // page sends one page: first what it says, so that it is there whatever drawing it does, then its picture.
@@ -114,7 +119,7 @@ func (c *child) picture(b book, n int, bound image.Rectangle, text string) error
 func (c *child) draw(f *fitz.Document, n int, bound image.Rectangle) (img *image.RGBA, packed []byte, why string) {
 	// Bound cuts fractions off: the page may be almost a point larger.
 	width, height := float64(bound.Dx()+1), float64(bound.Dy()+1)
-	dpi := min(maxDPI, 72*float64(c.ask.MaxWidth)/width, 72*float64(c.ask.MaxHeight)/height)
+	dpi := min(maxDPI, 72*float64(c.ask.MaxWidth)/width, 72*float64(c.ask.MaxHeight)/height, 72*math.Sqrt(maxArea/(width*height)))
 	switch {
 	case bound.Min != image.Point{}:
 		return nil, nil, "the page does not begin at its origin" // go-fitz would copy from outside the picture
@@ -122,6 +127,8 @@ func (c *child) draw(f *fitz.Document, n int, bound image.Rectangle) (img *image
 		return nil, nil, "the page is larger than any picture can show"
 	case width*dpi < 72 || height*dpi < 72:
 		return nil, nil, "the page is too narrow for its length"
+	case width*height*dpi*dpi/(72*72)*bytesPerPixel > float64(c.ask.Limits.Memory)-reserve:
+		return nil, nil, "at this size it needs more memory than is allowed" // MuPDF would end the process
 	}
 	img, err := f.ImageDPI(n-1, dpi)
 	if err != nil {

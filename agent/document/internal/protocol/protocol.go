@@ -11,6 +11,7 @@
 package protocol
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -198,7 +199,8 @@ func WriteJSON(w io.Writer, t Type, v any) error {
 // ErrTooLong is a frame above its bound.
 var ErrTooLong = errors.New("a frame is longer than its bound")
 
-// ReadFrame reads one frame. The bound of its payload depends on its type; nothing is allocated for one that is longer.
+// ReadFrame reads one frame. The bound of its payload depends on its type. Memory is taken for what arrives, not for what is
+// promised.
 // At the end of the stream, before a frame, the error is io.EOF.
 func ReadFrame(r io.Reader, bound func(Type) int) (Type, []byte, error) {
 	var head [5]byte
@@ -209,12 +211,13 @@ func ReadFrame(r io.Reader, bound func(Type) int) (Type, []byte, error) {
 	if int64(n) > int64(bound(t)) {
 		return 0, nil, fmt.Errorf("%w: %q of %d bytes", ErrTooLong, head[0], n)
 	}
-	payload := make([]byte, n)
-	if _, err := io.ReadFull(r, payload); err != nil {
+	var payload bytes.Buffer
+	payload.Grow(int(min(n, 64<<10)))
+	if _, err := io.CopyN(&payload, r, int64(n)); err != nil {
 		if errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF
 		}
 		return 0, nil, err
 	}
-	return t, payload, nil
+	return t, payload.Bytes(), nil
 }

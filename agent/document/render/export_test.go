@@ -1,0 +1,8 @@
+package render
+
+// For tests from outside of the package.
+var (
+	Confine    = confine
+	KindOf     = kindOf
+	Undrawable = undrawable
+)
