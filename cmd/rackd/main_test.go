@@ -28,6 +28,7 @@ func TestConfigCheckSaysOkOrEveryFault(t *testing.T) {
 		{[]string{"config", "example"}, config.Example(), "", 0},
 		{[]string{"run", "--config", bad}, "", "rack.id", 1},
 		{[]string{"run"}, "", "missing flags: --config=FILE", 2},
+		{[]string{"render-document"}, "", "rackd starts this for each document, nobody else does", 1},
 		{[]string{"fly"}, "", "unexpected argument fly", 2},
 	} {
 		var stdout, stderr bytes.Buffer
