@@ -42,6 +42,7 @@ type attempt struct {
 
 	loops     loopDetector
 	still     int            // acts in a row that changed nothing
+	calmed    bool           // animations were stopped, or could not be
 	popups    map[string]int // presses, by popup
 	pressed   int            // presses in all
 	failures  int            // turns in a row without an answer
@@ -119,11 +120,14 @@ func (a *attempt) ready(ctx context.Context) *Result {
 			a.scene = scene
 		}
 		a.front(a.scene)
-		closed, end := a.closePopup(ctx)
+		done, end := a.calm(ctx)
+		if !done {
+			done, end = a.closePopup(ctx)
+		}
 		if end != nil {
 			return end
 		}
-		if !closed {
+		if !done {
 			return a.prepare()
 		}
 	}
@@ -165,7 +169,7 @@ func (a *attempt) begin() *Step {
 // that is done with the step.
 func (a *attempt) note(step *Step, scene *perception.Scene) {
 	a.steps++
-	if step.Kind != record.Popup {
+	if step.Kind == record.Turn || step.Kind == record.Failed {
 		a.turns++
 	}
 	step.Times.All = max(a.now().Sub(step.At).Milliseconds()-step.Times.Waited, 0)

@@ -16,7 +16,7 @@ type Watcher struct {
 	Says     []string // some text of it holds one of these; none: its button tells
 	IDs      []string // of the button, without the package; the first that is there is pressed
 	Buttons  []string // texts of the button, compared whole
-	Page     bool     // it may fill the screen, as tours of an app do
+	Page     bool     // it may fill the screen, as tours of an app do; never where something is to be filled in
 	Consent  bool     // the button accepts something
 }
 
@@ -42,13 +42,14 @@ func Find(s *perception.Scene, consent bool) (*Watcher, *perception.Element) {
 		return nil, nil
 	}
 	pop := span(shown)*100 <= s.Height*maxSpan || s.Dialog() != ""
+	form := slices.ContainsFunc(shown, func(e *perception.Element) bool { return e.Editable })
 	texts := make([]string, 0, 2*len(shown))
 	for _, e := range shown {
 		texts = append(texts, fold(e.Text), fold(e.Description))
 	}
 	for i := range watchers {
 		w := &watchers[i]
-		if w.Consent && !consent || !pop && !w.Page {
+		if w.Consent && !consent || !pop && (!w.Page || form) {
 			continue
 		}
 		if button := w.button(shown, texts); button != nil {
@@ -126,5 +127,5 @@ func fold(s string) string {
 		}
 		return unicode.ToLower(r)
 	}, s)
-	return strings.TrimFunc(strings.Join(strings.Fields(s), " "), unicode.IsPunct)
+	return strings.TrimFunc(strings.Join(strings.Fields(s), " "), func(r rune) bool { return unicode.IsPunct(r) || r == ' ' })
 }

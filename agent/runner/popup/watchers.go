@@ -131,7 +131,7 @@ var watchers = []Watcher{
 		Name: "rating asked for",
 		Says: []string{
 			"rate this app", "rate us", "rate our app", "rate the app", "enjoying", "write a review", "leave a review", "评分", "好评", "給我們評分", "評分",
-			"تقييم", "قيم", "valora", "califica", "noter", "notez", "évaluer", "bewerte", "bewertung", "avalie", "avaliar", "оцените", "оценить", "評価",
+			"تقييم", "قيم التطبيق", "قيمنا", "valora", "califica", "noter", "notez", "évaluer", "bewerte", "bewertung", "avalie", "avaliar", "оцените", "оценить", "評価",
 			"평가", "valuta", "recensione", "değerlendir", "puan ver", "beri rating", "beri nilai", "रेटिंग",
 		},
 		Buttons: later,
@@ -141,7 +141,7 @@ var watchers = []Watcher{
 		Says: []string{
 			"update available", "new version", "update now", "update required", "update the app", "update to", "新版本", "更新", "升级", "升級", "تحديث", "إصدار جديد",
 			"actualización", "actualizar", "nueva versión", "mise à jour", "nouvelle version", "mettre à jour", "aktualisier", "neue version", "update verfügbar",
-			"atualização", "atualizar", "nova versão", "обновлен", "обновить", "новая версия", "アップデート", "更新", "업데이트", "aggiorna", "nuova versione",
+			"atualização", "atualizar", "nova versão", "обновлен", "обновить", "новая версия", "アップデート", "업데이트", "aggiorna", "nuova versione",
 			"güncelle", "yeni sürüm", "pembaruan", "versi baru", "अपडेट",
 		},
 		Buttons: append([]string{"暂不更新", "以后更新", "忽略此版本", "下次更新"}, later...),
@@ -157,7 +157,7 @@ var watchers = []Watcher{
 	{
 		Name: "offer made",
 		Says: []string{
-			"coupon", "% off", "discount", "special offer", "newsletter", "subscribe", "premium", "free trial", "优惠", "折扣", "会员", "優惠", "折價券", "訂閱",
+			"coupon", "off your", "discount", "special offer", "newsletter", "subscribe", "premium", "free trial", "优惠", "折扣", "会员", "優惠", "折價券", "訂閱",
 			"قسيمة", "خصم", "عرض خاص", "اشترك", "descuento", "oferta", "suscríbe", "réduction", "offre", "abonne", "rabatt", "angebot", "gutschein",
 			"desconto", "cupom", "assine", "скидк", "подпис", "クーポン", "割引", "쿠폰", "할인", "sconto", "indirim", "diskon", "छूट",
 		},

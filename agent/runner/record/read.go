@@ -10,6 +10,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // Bounds of what is read, in bytes and steps.
@@ -106,7 +107,7 @@ func parseStep(line []byte, n int, err error) (Step, error) {
 	switch {
 	case s.N != n:
 		return s, damaged(where, "it is step %d", s.N)
-	case s.Kind != Turn && s.Kind != Popup && s.Kind != Failed:
+	case !slices.Contains([]string{Turn, Popup, Calm, Failed}, s.Kind):
 		return s, damaged(where, "its kind %.40q is not known", s.Kind)
 	case s.Kind != Failed && (s.Tool == "" || len(s.Arguments) == 0):
 		return s, damaged(where, "it has no decision")

@@ -1,7 +1,10 @@
 package record
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"phonerack/sync/wire"
@@ -11,6 +14,7 @@ import (
 const (
 	Turn   = ""       // a decision of the planner, and what it came to
 	Popup  = "popup"  // a watcher closed something; no turn of the planner
+	Calm   = "calm"   // animations were stopped because the screen never rested; no turn of the planner
 	Failed = "failed" // a turn without a usable decision: nothing was done
 )
 
@@ -44,9 +48,10 @@ type Step struct {
 	LeftOut  string `json:"left_out,omitempty"`
 
 	// The decision.
-	Tool      string          `json:"tool,omitempty"` // "" if there was none; a watcher's name for a popup
+	Tool      string          `json:"tool,omitempty"` // "" if there was none; "popup" for what a watcher did
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	Decision  int             `json:"decision"`         // the planner's own count, 0 if it has none
+	Sum       string          `json:"sum,omitempty"`    // over kind, tool and arguments: they are as they were written
 	Tokens    int             `json:"tokens,omitempty"` // spent on it
 
 	// What it came to.
@@ -73,6 +78,23 @@ type Times struct {
 	Waited  int64 `json:"waited_ms,omitempty"` // for a person's answer
 	Paused  int64 `json:"paused_ms,omitempty"` // while the planner was out of reach
 	All     int64 `json:"all_ms"`              // of the step, without Waited and Paused
+}
+
+// SumOf is the sum of a step's decision as it stands.
+func (s *Step) SumOf() string {
+	h := sha256.New()
+	for _, part := range []string{s.Kind, s.Tool, string(plain(s.Arguments))} {
+		fmt.Fprintf(h, "%d %s\n", len(part), part)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+// plain is a JSON value in one form, however it was written.
+func plain(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 {
+		return nil
+	}
+	return mapStrings(raw, func(s string) string { return s })
 }
 
 // Code is the code of the step's refusal, or "".

@@ -100,6 +100,7 @@ func (w *Writer) Add(s *Step, picture []byte) {
 		s.Scene = ""
 		return
 	}
+	s.Sum = s.SumOf()
 	pictureLeft := len(picture) > 0 && w.pictures+len(picture) > maxPictures
 	if len(picture) > 0 && !pictureLeft {
 		w.keep(w.picture(s, picture))

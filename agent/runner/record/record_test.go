@@ -1,0 +1,198 @@
+package record
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"phonerack/agent/perception"
+	"phonerack/sync/wire"
+)
+
+func TestMaskPutsNamesInThePlaceOfValues(t *testing.T) {
+	m := NewMask(map[string]string{
+		"pin": "4711", "colour": "red", "city": "北京市", "n": "7", "note": `say "hi"`, "word": "param", "long": "secret-token", "empty": "",
+	}).Whole("answer 3", "yes")
+	for text, want := range map[string]string{
+		"4711":                   "(param pin)",
+		"PIN: 4711!":             "PIN: (param pin)!",
+		"order 14711":            "order 14711", // a part of another number
+		"red":                    "(param colour)",
+		"a credit":               "a credit",
+		"the red one, the Red":   "the (param colour) one, the Red",
+		"7":                      "(param n)",
+		"7 items":                "7 items", // too short to be looked for
+		"在北京市的天气":                "在(param city)的天气",
+		"xsecret-tokenx":         "x(param long)x",
+		"red 4711 param":         "(param colour) (param pin) (param word)",
+		"yes":                    "(answer 3)",
+		"yes, yesterday":         "yes, yesterday",
+		"":                       "",
+		"\xff red \xff":          "\xff (param colour) \xff",
+		`say "hi" to the others`: "(param note) to the others",
+	} {
+		if got := m.Text(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+	args := json.RawMessage(`{"text":"red","n":7,"list":["4711",{"a":"x"}]}`)
+	if got := string(m.JSON(args)); got != `{"list":["(param pin)",{"a":"x"}],"n":7,"text":"(param colour)"}` {
+		t.Error(got)
+	}
+	if got := string(m.JSON(json.RawMessage(`{"b":1.0,"a":2}`))); got != `{"b":1.0,"a":2}` {
+		t.Errorf("nothing to hide, but %s", got)
+	}
+	r := m.Refusal(wire.Refuse(wire.CannotType, map[string]any{"reason": "cannot type 4711", "slot": 3}))
+	if strings.Contains(r.Error(), "4711") || r.Args["slot"] != 3 {
+		t.Error(r)
+	}
+}
+
+func TestMaskedScene(t *testing.T) {
+	s := &perception.Scene{Generation: 2, Package: "a.b", Width: 10, Height: 10, Elements: []perception.Element{
+		{Role: "edit", Text: "hunter2", Password: true, Hint: "Password", Enabled: true},
+		{Index: 1, Role: "text", Text: strings.Repeat("x", 190) + " 0123456789abcdef", Enabled: true}, // cut in the middle of the value
+		{Index: 2, Role: "button", Description: "call 0123456789abcdef", Enabled: true},
+	}}
+	text := NewMask(map[string]string{"key": "0123456789abcdef"}).Scene(s)
+	if strings.Contains(text, "hunter2") || strings.Contains(text, "0123") || !strings.Contains(text, `desc="call (param key)"`) || !strings.Contains(text, `hint="Password"`) {
+		t.Error(text)
+	}
+	if s.Elements[0].Text != "hunter2" {
+		t.Error("the scene itself was changed")
+	}
+	if got := (Mask{}).Scene(s); strings.Contains(got, "hunter2") {
+		t.Errorf("without parameters: %s", got)
+	}
+}
+
+func TestReveal(t *testing.T) {
+	args, err := Reveal(json.RawMessage(`{"text":"(param a) and (param b)"}`), map[string]string{"a": "1", "b": "2"})
+	if err != nil || string(args) != `{"text":"1 and 2"}` {
+		t.Errorf("%s, %v", args, err)
+	}
+	if _, err := Reveal(json.RawMessage(`{"text":"(param c)"}`), map[string]string{"a": "1"}); err == nil || !strings.Contains(err.Error(), `"c"`) {
+		t.Error(err)
+	}
+}
+
+// written makes a trajectory of n steps, each with that picture and scene.
+func written(t *testing.T, dir string, n int, picture []byte, scene string) []Step {
+	t.Helper()
+	w, err := Create(dir, Task{Goal: "x", Started: time.Unix(0, 0).UTC()}, Mask{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		s := &Step{N: i + 1, Tool: "wait", Arguments: json.RawMessage(`{}`), Outcome: Done, Effect: "no change", Scene: scene}
+		w.Add(s, picture)
+		if s.Scene != "" {
+			t.Fatal("the scene stays in memory")
+		}
+	}
+	if err := w.Close(End{Outcome: "succeeded"}); err != nil {
+		t.Fatal(err)
+	}
+	var steps []Step
+	for s, err := range Steps(dir, true) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		steps = append(steps, s)
+	}
+	return steps
+}
+
+func TestDiskIsBoundedAndWhatIsLeftOutIsSaid(t *testing.T) {
+	t.Run("pictures", func(t *testing.T) {
+		dir := t.TempDir()
+		steps := written(t, dir, 5, make([]byte, maxPictures/3), "screen 1:\n")
+		for i, s := range steps {
+			if (s.Image != "") != (i < 3) || (s.LeftOut == noPicture) != (i >= 3) {
+				t.Errorf("step %d: image %q, left out %q", s.N, s.Image, s.LeftOut)
+			}
+		}
+		pictures, err := filepath.Glob(filepath.Join(dir, "*.jpg"))
+		if err != nil || len(pictures) != 3 || filepath.Base(pictures[0]) != "001.jpg" { // the oldest stay
+			t.Errorf("%q, %v", pictures, err)
+		}
+		page, err := os.ReadFile(filepath.Join(dir, pageFile))
+		if err != nil || strings.Count(string(page), "the room for them is used up") != 2 {
+			t.Errorf("the page does not say so: %v", err)
+		}
+	})
+	t.Run("scenes", func(t *testing.T) {
+		steps := written(t, t.TempDir(), maxScenes/maxScene+2, nil, strings.Repeat("\"", maxScene)) // all of it has to be escaped
+		for i, s := range steps {
+			if (s.Scene != "") != (i < maxScenes/maxScene) || (s.LeftOut == noScene) != (s.Scene == "") {
+				t.Errorf("step %d: scene of %d bytes, left out %q", s.N, len(s.Scene), s.LeftOut)
+			}
+		}
+		steps = written(t, t.TempDir(), 1, nil, strings.Repeat("x", maxScene+1))
+		if steps[0].Scene != "" || steps[0].LeftOut != noScene {
+			t.Errorf("a huge scene: %q", steps[0].LeftOut)
+		}
+	})
+}
+
+func TestANewAttemptBeginsAnew(t *testing.T) {
+	dir := t.TempDir()
+	written(t, dir, 3, []byte("jpeg"), "")
+	if steps := written(t, dir, 1, []byte("jpeg"), ""); len(steps) != 1 {
+		t.Errorf("%d steps", len(steps))
+	}
+	left, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil || len(left) != 4 { // 001.jpg, index.html, steps.jsonl, task.json
+		t.Errorf("%q, %v", left, err)
+	}
+	hidden, err := filepath.Glob(filepath.Join(dir, ".*"))
+	if err != nil || len(hidden) > 0 {
+		t.Errorf("left behind: %q, %v", hidden, err)
+	}
+}
+
+func TestStepsOfARunningAttemptEndAtTheLastWholeLine(t *testing.T) {
+	dir := t.TempDir()
+	written(t, dir, 2, nil, "")
+	f, err := os.OpenFile(filepath.Join(dir, stepsFile), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteString(`{"n":3,`); err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	for whole, want := range map[bool]bool{true: true, false: false} {
+		n, failed := 0, false
+		for _, err := range Steps(dir, whole) {
+			if err != nil {
+				failed = errors.Is(err, ErrDamaged)
+				continue
+			}
+			n++
+		}
+		if n != 2 || failed != want {
+			t.Errorf("whole %t: %d steps, failed %t", whole, n, failed)
+		}
+	}
+}
+
+func FuzzMask(f *testing.F) {
+	f.Add("the value is 4711 here", "4711")
+	f.Add("\xff\x00", "\xff")
+	f.Fuzz(func(t *testing.T, text, value string) {
+		m := NewMask(map[string]string{"p": value})
+		masked := m.Text(text)
+		// A value that shares no character with what stands for it cannot come together around that.
+		if len([]rune(value)) >= anywhereLength && !strings.ContainsAny(value, "(param p)") && strings.Contains(masked, value) {
+			t.Errorf("%q of %q still holds %q", masked, text, value)
+		}
+		if value == "" && masked != text {
+			t.Errorf("%q became %q", text, masked)
+		}
+	})
+}
