@@ -1,38 +1,54 @@
 package frame
 
 import (
-	"bytes"
 	"cmp"
-	"errors"
+	"context"
 	"fmt"
-	"hash/fnv"
 	"image"
-	"image/jpeg"
-
-	"golang.org/x/image/draw"
+	"image/draw"
+	"time"
 )
 
 // Defaults of Options.
 const (
 	DefaultWidth   = 720
 	DefaultQuality = 75
+	DefaultStall   = 2 * time.Second
+	DefaultTotal   = 10 * time.Second
 )
-
-// ErrEmpty means that there are no pixels.
-var ErrEmpty = errors.New("the picture is empty")
 
 // Options say what becomes of a screen; the zero value is usable.
 type Options struct {
-	Width   int // of the JPEG at most, in pixels; DefaultWidth if zero
+	Width   int // of the JPEG at most, in pixels, or its height if the screen lies on its side; DefaultWidth if zero
 	Quality int // of the JPEG, 1 to 100; DefaultQuality if zero
 	Mask    int // rows at the top of the source that are not compared: the status bar
+
+	Header int           // bytes of a raw screenshot's header, 12 or 16; judged by its content if zero
+	Stall  time.Duration // for which a stream may bring nothing; DefaultStall if zero
+	Total  time.Duration // for which a stream may occupy buffers; DefaultTotal if zero
 }
 
-// thumbSide is the side of a thumb, in pixels.
-const thumbSide = 32
+// normal fills in the defaults and refuses what is out of range.
+func (o Options) normal() (Options, error) {
+	o.Width = cmp.Or(o.Width, DefaultWidth)
+	o.Quality = cmp.Or(o.Quality, DefaultQuality)
+	o.Stall = cmp.Or(o.Stall, DefaultStall)
+	o.Total = cmp.Or(o.Total, DefaultTotal)
+	switch {
+	case o.Width < 1 || o.Width > maxSide:
+		return o, fmt.Errorf("width %d of a picture is out of range", o.Width)
+	case o.Quality < 1 || o.Quality > 100:
+		return o, fmt.Errorf("quality %d of a picture is out of range", o.Quality)
+	case o.Mask < 0 || o.Stall < 0 || o.Total < 0:
+		return o, fmt.Errorf("options of a picture are negative: mask %d, stall %s, total %s", o.Mask, o.Stall, o.Total)
+	case o.Header != 0 && o.Header != shortHeader && o.Header != longHeader:
+		return o, fmt.Errorf("no raw screenshot has a header of %d bytes", o.Header)
+	}
+	return o, nil
+}
 
-// Thumb is a screen as 32x32 grey values, row by row.
-type Thumb [thumbSide * thumbSide]byte
+// maxSide bounds the sides of a screen, in pixels.
+const maxSide = 8192
 
 // Picture is a screen as it is kept and sent: a JPEG and what it is compared by.
 type Picture struct {
@@ -44,34 +60,11 @@ type Picture struct {
 	Black  bool        // below the mask all pixels are black, as of a window that forbids pictures
 }
 
-// Encode makes a picture of an image in memory.
-func Encode(img image.Image, o Options) (*Picture, error) {
-	if rgba, ok := img.(*image.RGBA); img == nil || ok && rgba == nil || img.Bounds().Empty() {
-		return nil, fmt.Errorf("encode picture: %w", ErrEmpty)
-	}
-	b := img.Bounds()
-	width := min(b.Dx(), cmp.Or(o.Width, DefaultWidth))
-	small := image.NewRGBA(image.Rect(0, 0, width, max(1, b.Dy()*width/b.Dx())))
-	draw.ApproxBiLinear.Scale(small, small.Bounds(), img, b, draw.Src, nil)
-	var out bytes.Buffer
-	if err := jpeg.Encode(&out, small, &jpeg.Options{Quality: cmp.Or(o.Quality, DefaultQuality)}); err != nil {
-		return nil, fmt.Errorf("encode picture: %w", err)
-	}
-	p := &Picture{JPEG: out.Bytes(), Size: small.Bounds().Size(), Source: b.Size(), Black: true}
-	h := fnv.New64a()
-	for y := b.Min.Y + o.Mask; y < b.Max.Y; y++ {
-		for x := b.Min.X; x < b.Max.X; x++ {
-			r, g, bl, _ := img.At(x, y).RGBA()
-			p.Black = p.Black && r|g|bl == 0
-			h.Write([]byte{byte(r >> 8), byte(g >> 8), byte(bl >> 8)})
-		}
-	}
-	p.Hash = h.Sum64()
-	grey := image.NewGray(image.Rect(0, 0, thumbSide, thumbSide))
-	draw.ApproxBiLinear.Scale(grey, grey.Bounds(), img, image.Rect(b.Min.X, b.Min.Y+o.Mask, b.Max.X, b.Max.Y), draw.Src, nil)
-	copy(p.Thumb[:], grey.Pix)
-	return p, nil
-}
+// thumbSide is the side of a thumb, in pixels.
+const thumbSide = 32
+
+// Thumb is a screen as 32x32 grey values, row by row.
+type Thumb [thumbSide * thumbSide]byte
 
 // Distance tells how much two pictures differ, from 0 (not at all) to 1, by
 // their thumbs.
@@ -83,16 +76,54 @@ func (p *Picture) Distance(q *Picture) float64 {
 	return float64(sum) / (255 * float64(len(p.Thumb)))
 }
 
-// Mark is a box around an element, with a label.
-type Mark struct {
-	Label  string
-	Bounds image.Rectangle // in pixels of the source
+// Dark is the share of the screen below the mask that is black, from 0 to 1, by
+// the thumb. Where a window forbids pictures but the navigation bar is drawn, it
+// is nearly 1.
+func (p *Picture) Dark() float64 {
+	n := 0
+	for _, v := range p.Thumb {
+		if v == 0 {
+			n++
+		}
+	}
+	return float64(n) / float64(len(p.Thumb))
 }
 
-// Marked returns the picture with marks on it, as a JPEG.
-func (p *Picture) Marked(marks []Mark) ([]byte, error) {
-	if len(marks) == 0 {
-		return p.JPEG, nil
+// Encode makes a picture of an image in memory. It waits for a buffer set, which
+// streams hold for as long as Options.Total at most.
+func Encode(img image.Image, o Options) (*Picture, error) {
+	o, err := o.normal()
+	if err != nil {
+		return nil, err
 	}
-	return nil, errors.ErrUnsupported
+	if rgba, ok := img.(*image.RGBA); img == nil || ok && rgba == nil || img.Bounds().Empty() {
+		return nil, fmt.Errorf("encode picture: %w", ErrEmpty)
+	}
+	if size := img.Bounds().Size(); size.X > maxSide || size.Y > maxSide {
+		return nil, fmt.Errorf("encode picture of %dx%d: %w", size.X, size.Y, ErrTooLarge)
+	}
+	s, err := sets.take(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	defer sets.give(s)
+	return s.encode(img, o), nil
+}
+
+// encode makes a picture of an image; what is transparent is black.
+func (s *set) encode(img image.Image, o Options) *Picture {
+	b := img.Bounds()
+	s.begin(b.Size(), o)
+	for y := b.Min.Y; y < b.Max.Y; y += s.batch {
+		n := min(s.batch, b.Max.Y-y)
+		if rgba, ok := img.(*image.RGBA); ok && rgba.Stride == s.rowBytes {
+			at := rgba.PixOffset(b.Min.X, y)
+			s.add(rgba.Pix[at : at+n*s.rowBytes])
+			continue
+		}
+		band := image.RGBA{Pix: s.rows(n), Stride: s.rowBytes, Rect: image.Rect(0, 0, b.Dx(), n)}
+		draw.Draw(&band, band.Rect, img, image.Pt(b.Min.X, y), draw.Src)
+		s.add(band.Pix)
+	}
+	return s.end()
 }

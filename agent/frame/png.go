@@ -1,0 +1,383 @@
+package frame
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"image"
+	"io"
+)
+
+const (
+	pngSignature = "\x89PNG\r\n\x1a\n"
+
+	// maxLead bounds the text before a PNG or JPEG: a phone with several displays
+	// warns there, in about 400 bytes.
+	maxLead = 16 << 10
+	// maxPNG bounds the chunks of a PNG, in bytes.
+	maxPNG = 64 << 20
+)
+
+// ReadPNG makes a picture of what `screencap -p` sends. Text may stand before
+// and after the PNG. It blocks as ReadRaw does.
+func ReadPNG(ctx context.Context, r io.Reader, o Options) (*Picture, error) {
+	return sets.readPNG(ctx, r, o)
+}
+
+func (p *pool) readPNG(ctx context.Context, r io.Reader, o Options) (*Picture, error) {
+	return p.read(ctx, r, o, func(ctx context.Context, in *input, s *scratch, o Options) (*Picture, error) {
+		s.rows.reset(in)
+		if err := s.rows.find(pngSignature, "PNG"); err != nil {
+			return nil, err
+		}
+		d := pngReader{b: &s.rows, budget: maxPNG}
+		return d.picture(ctx, in, s, o)
+	})
+}
+
+// find reads until what is searched for is at the beginning of what is there.
+func (b *buffer) find(what, name string) error {
+	for n := len(what); ; n = len(b.rest()) + 1 {
+		err := b.need(n)
+		if at := bytes.Index(b.rest(), []byte(what)); at >= 0 {
+			b.skip(at)
+			return nil
+		}
+		if err == io.EOF && len(b.rest()) == 0 {
+			return fmt.Errorf("no %s: %w", name, ErrTruncated)
+		}
+		if err == io.EOF || err == nil && len(b.rest()) >= maxLead {
+			return fmt.Errorf("no %s but %q: %w", name, excerpt(b.rest()), ErrMalformed)
+		}
+		if err != nil {
+			return failed(err, name)
+		}
+	}
+}
+
+// pngReader reads the chunks of a PNG (W3C PNG, third edition). As an io.Reader it
+// reads what the IDAT chunks hold.
+type pngReader struct {
+	b      *buffer
+	budget int // bytes of chunks that may still come
+	kind   string
+	left   int    // data bytes of the chunk that are not read
+	sum    uint32 // of the chunk so far
+	fault  error
+
+	width, height int
+	samples       int  // 3 or 4 a pixel
+	deep          bool // 16 bits a sample, else 8
+}
+
+// chunk reads the beginning of the next chunk.
+func (d *pngReader) chunk() error {
+	if err := d.b.need(8); err != nil {
+		return failed(err, "PNG without IEND")
+	}
+	head := d.b.rest()
+	length := binary.BigEndian.Uint32(head)
+	d.kind = string(head[4:8])
+	if int64(length)+12 > int64(d.budget) {
+		return fmt.Errorf("PNG with %d bytes in a chunk %q: %w", length, d.kind, ErrTooLarge)
+	}
+	d.budget -= int(length) + 12
+	d.left = int(length)
+	d.sum = crc32.ChecksumIEEE(head[4:8])
+	d.b.skip(8)
+	return nil
+}
+
+// take returns some of the chunk's data, at most n bytes, valid until the next
+// call; none at the chunk's end, whose checksum is then compared.
+func (d *pngReader) take(n int) ([]byte, error) {
+	if d.left == 0 {
+		if err := d.b.need(4); err != nil {
+			return nil, failed(err, fmt.Sprintf("PNG, chunk %q", d.kind))
+		}
+		sum := binary.BigEndian.Uint32(d.b.rest())
+		d.b.skip(4)
+		if sum != d.sum {
+			return nil, fmt.Errorf("PNG, the checksum of a chunk %q is wrong: %w", d.kind, ErrMalformed)
+		}
+		return nil, nil
+	}
+	if err := d.b.need(1); err != nil {
+		return nil, failed(err, fmt.Sprintf("PNG, chunk %q", d.kind))
+	}
+	data := d.b.rest()
+	data = data[:min(len(data), n, d.left)]
+	d.b.skip(len(data))
+	d.left -= len(data)
+	d.sum = crc32.Update(d.sum, crc32.IEEETable, data)
+	return data, nil
+}
+
+// Read implements io.Reader over the IDAT chunks. Its errors are this package's.
+func (d *pngReader) Read(p []byte) (int, error) {
+	for d.kind == "IDAT" && d.fault == nil && len(p) > 0 {
+		data, err := d.take(len(p))
+		if err == nil && data == nil {
+			err = d.chunk()
+		}
+		if d.fault = err; len(data) > 0 {
+			return copy(p, data), nil
+		}
+	}
+	if d.fault != nil {
+		return 0, d.fault
+	}
+	return 0, io.EOF
+}
+
+// skipTo skips chunks until one of a kind.
+func (d *pngReader) skipTo(kind string) error {
+	for d.kind != kind {
+		for {
+			data, err := d.take(chunkBytes)
+			if err != nil {
+				return err
+			}
+			if data == nil {
+				break
+			}
+		}
+		if err := d.chunk(); err != nil {
+			return err
+		}
+		if d.kind == "IEND" && kind != "IEND" {
+			return fmt.Errorf("PNG without %s: %w", kind, ErrMalformed)
+		}
+	}
+	return nil
+}
+
+// header reads the first chunk.
+func (d *pngReader) header() error {
+	d.b.skip(len(pngSignature))
+	if err := d.chunk(); err != nil {
+		return err
+	}
+	const size = 13
+	if d.kind != "IHDR" || d.left != size {
+		return fmt.Errorf("PNG begins with a chunk %q of %d bytes: %w", d.kind, d.left, ErrMalformed)
+	}
+	if err := d.b.need(size); err != nil {
+		return failed(err, "PNG header")
+	}
+	head, err := d.take(size)
+	if err != nil {
+		return err
+	}
+	w, h := binary.BigEndian.Uint32(head), binary.BigEndian.Uint32(head[4:])
+	bits, color := head[8], head[9]
+	plain := head[10] == 0 && head[11] == 0 && head[12] == 0 // the only compression and filters there are; no interlace
+	switch {
+	case w > maxSide || h > maxSide || w*h > maxPixels:
+		return fmt.Errorf("PNG of %dx%d: %w", w, h, ErrTooLarge)
+	case w == 0 || h == 0:
+		return fmt.Errorf("PNG of %dx%d: %w", w, h, ErrMalformed)
+	case bits != 8 && bits != 16 || color != 2 && color != 6 || !plain:
+		return fmt.Errorf("PNG of colour type %d with %d bits (%v) is none of a screen: %w", color, bits, head[10:], ErrMalformed)
+	}
+	d.width, d.height, d.deep, d.samples = int(w), int(h), bits == 16, 3
+	if color == 6 {
+		d.samples = 4
+	}
+	return nil
+}
+
+// picture reads the PNG that begins in d.b.
+func (d *pngReader) picture(ctx context.Context, in *input, s *scratch, o Options) (*Picture, error) {
+	if err := d.header(); err != nil {
+		return nil, err
+	}
+	if err := d.skipTo("IDAT"); err != nil {
+		return nil, err
+	}
+	s.packed.Reset(d)
+	z, err := s.unzlib.zlib(s.packed)
+	if err != nil {
+		return nil, d.failed(err)
+	}
+	set, err := in.take(ctx, o.Total)
+	if err != nil {
+		return nil, err
+	}
+	set.begin(image.Pt(d.width, d.height), o)
+	if err := d.rows(in, s, set, z); err != nil {
+		return nil, err
+	}
+	if err := d.end(z, s.packed); err != nil {
+		return nil, err
+	}
+	if err := in.held(); err != nil {
+		return nil, failed(err, "PNG")
+	}
+	return set.end(), nil
+}
+
+// failed explains an error of the decompressor, which may be one of Read.
+func (d *pngReader) failed(err error) error {
+	if d.fault != nil {
+		return d.fault
+	}
+	if err == io.EOF || err == io.ErrUnexpectedEOF { // but all chunks are there
+		err = ErrMalformed
+	}
+	return failed(err, fmt.Sprintf("pixels of a PNG of %dx%d", d.width, d.height))
+}
+
+// rows decompresses the rows and adds them to set.
+func (d *pngReader) rows(in *input, s *scratch, set *set, z io.Reader) error {
+	step := d.samples
+	if d.deep {
+		step *= 2
+	}
+	length := step * d.width
+	for i := range s.line {
+		s.line[i] = sized(s.line[i], 1+length)
+	}
+	cur, above := s.line[0], s.line[1]
+	clear(above)
+	for y := 0; y < d.height; {
+		n := min(set.batch, d.height-y)
+		var band []byte
+		for i := range n {
+			if _, err := io.ReadFull(z, cur); err != nil {
+				return d.failed(err)
+			}
+			if err := in.held(); err != nil {
+				return failed(err, "PNG")
+			}
+			if err := unfilter(cur[0], cur[1:], above[1:], step); err != nil {
+				return err
+			}
+			if i == 0 {
+				band = set.rows(n)
+			}
+			d.rgbx(band[i*set.rowBytes:(i+1)*set.rowBytes], cur[1:], step)
+			cur, above = above, cur
+		}
+		set.add(band)
+		y += n
+	}
+	return nil
+}
+
+// rgbx converts a row to RGBX; what is transparent is black.
+func (d *pngReader) rgbx(to, row []byte, step int) {
+	if d.samples == 4 && !d.deep {
+		copy(to, row)
+		for i := 3; i < len(to); i += 4 {
+			if to[i] != 0xFF {
+				opaque(to[i-3 : i+1])
+			}
+		}
+		return
+	}
+	wide := step / d.samples // bytes a sample, the high one first
+	for ; len(to) >= 4 && len(row) >= step; to, row = to[4:], row[step:] {
+		to[0], to[1], to[2], to[3] = row[0], row[wide], row[2*wide], 0xFF
+		if d.samples == 4 {
+			to[3] = row[3*wide]
+			opaque(to[:4])
+		}
+	}
+}
+
+// opaque puts a pixel on black.
+func opaque(p []byte) {
+	for i := range 3 {
+		p[i] = byte((uint(p[i])*uint(p[3]) + 127) / 255)
+	}
+}
+
+// end checks that nothing comes after the last row and reads up to IEND.
+func (d *pngReader) end(z io.Reader, packed *bufio.Reader) error {
+	var more [1]byte
+	for {
+		n, err := z.Read(more[:])
+		if n > 0 {
+			return fmt.Errorf("PNG of %dx%d goes on after its last row: %w", d.width, d.height, ErrMalformed)
+		}
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return d.failed(err)
+		}
+	}
+	if _, err := io.Copy(io.Discard, packed); err != nil { // bytes of IDAT that nobody needs
+		return d.failed(err)
+	}
+	if err := d.skipTo("IEND"); err != nil {
+		return err
+	}
+	if d.left != 0 {
+		return fmt.Errorf("PNG with %d bytes in IEND: %w", d.left, ErrMalformed)
+	}
+	_, err := d.take(0)
+	return err
+}
+
+// Filters of a row (W3C PNG, 9.2).
+const (
+	filterNone = iota
+	filterSub
+	filterUp
+	filterAverage
+	filterPaeth
+)
+
+// unfilter undoes a row's filter. step is how many bytes a pixel has.
+func unfilter(filter byte, row, above []byte, step int) error {
+	above = above[:len(row)]
+	switch filter {
+	case filterNone:
+	case filterSub:
+		for i := step; i < len(row); i++ {
+			row[i] += row[i-step]
+		}
+	case filterUp:
+		for i := range row {
+			row[i] += above[i]
+		}
+	case filterAverage:
+		for i := range row {
+			left := 0
+			if i >= step {
+				left = int(row[i-step])
+			}
+			row[i] += byte((left + int(above[i])) / 2)
+		}
+	case filterPaeth:
+		for i := range min(step, len(row)) {
+			row[i] += above[i]
+		}
+		for i := step; i < len(row); i++ {
+			row[i] += paeth(int(row[i-step]), int(above[i]), int(above[i-step]))
+		}
+	default:
+		return fmt.Errorf("PNG with filter %d: %w", filter, ErrMalformed)
+	}
+	return nil
+}
+
+// paeth returns of left, above and upper left the one nearest to left + above -
+// upper left, the earlier one if two are as near.
+func paeth(a, b, c int) byte {
+	pa, pb := b-c, a-c
+	pc := pa + pb
+	pa, pb, pc = max(pa, -pa), max(pb, -pb), max(pc, -pc)
+	switch {
+	case pa <= pb && pa <= pc:
+		return byte(a)
+	case pb <= pc:
+		return byte(b)
+	}
+	return byte(c)
+}
