@@ -6,75 +6,113 @@ import (
 	"testing"
 )
 
+// exactDCT is the DCT of T.81, A.3.3, row by row.
 func exactDCT(in *[64]byte) (out [64]float64) {
 	for u := range 8 {
 		for v := range 8 {
-			s := 0.0
+			sum := 0.0
 			for y := range 8 {
 				for x := range 8 {
-					s += (float64(in[8*y+x]) - 128) * math.Cos(float64(2*x+1)*float64(v)*math.Pi/16) * math.Cos(float64(2*y+1)*float64(u)*math.Pi/16)
+					sum += (float64(in[8*y+x]) - 128) * math.Cos(float64((2*x+1)*v)*math.Pi/16) * math.Cos(float64((2*y+1)*u)*math.Pi/16)
 				}
 			}
 			if u == 0 {
-				s /= math.Sqrt2
+				sum /= math.Sqrt2
 			}
 			if v == 0 {
-				s /= math.Sqrt2
+				sum /= math.Sqrt2
 			}
-			out[8*u+v] = s / 4
+			out[8*u+v] = sum / 4
 		}
 	}
-	return
-}
-func TestDCT(t *testing.T) {
-	var q quantizer
-	q.plan(&lumaSteps, 100)
-	worst := 0.0
-	for i := range 2000 {
-		var in [64]byte
-		for j := range in {
-			in[j] = byte(rand.Uint32())
-			if i%3 == 0 {
-				in[j] = in[j] >> 7 * 255
-			}
-			if i%3 == 1 {
-				in[j] = in[j]>>5 + 200
-			}
-		}
-		var c coefficients
-		var got block
-		dct(&c, in[:], 8)
-		q.divide(&got, &c)
-		want := exactDCT(&in)
-		for k, at := range zigzag {
-			worst = max(worst, math.Abs(want[at]/float64(q.steps[k])-float64(got.at(k))))
-		}
-	}
-	t.Log(worst)
-}
-func BenchmarkDCT(b *testing.B) {
-	var in [64]byte
-	for j := range in {
-		in[j] = byte(rand.Uint32())
-	}
-	var q quantizer
-	q.plan(&lumaSteps, 75)
-	var c coefficients
-	var got block
-	b.Run("dct", func(b *testing.B) {
-		for b.Loop() {
-			dct(&c, in[:], 8)
-		}
-	})
-	b.Run("quant", func(b *testing.B) {
-		for b.Loop() {
-			q.divide(&got, &c)
-		}
-	})
+	return out
 }
 
-func (b *block) at(k int) int16 {
-	if b.mask>>k&1 == 0 {
+// blocks are samples of different kinds: noise, extremes, low contrast, edges.
+func blocks(n int) (all [][64]byte) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for i := range n {
+		var b [64]byte
+		for j := range b {
+			v := byte(r.UintN(256))
+			switch i % 4 {
+			case 0:
+				b[j] = v
+			case 1:
+				b[j] = v >> 7 * 255
+			case 2:
+				b[j] = 200 + v>>5
+			case 3:
+				if j%8 > i%8 != (j/8 > i/8%8) {
+					b[j] = 255
+				}
+			}
+		}
+		all = append(all, b)
+	}
+	return all
+}
+
+// TestTheDCTIsExactToAFractionOfAStep uses steps of 1, so that a coefficient is
+// what rounding leaves of it.
+func TestTheDCTIsExactToAFractionOfAStep(t *testing.T) {
+	var q quantizer
+	q.plan(&lumaSteps, 100)
+	for k, s := range q.steps {
+		if s != 1 {
+			t.Fatalf("step %d is %d", k, s)
+		}
+	}
+	worst := 0.0
+	for _, in := range blocks(4000) {
+		var c coefficients
+		var b block
+		dct(&c, in[:], 8)
+		q.divide(&b, &c)
+		want := exactDCT(&in)
+		for k, at := range zigzag {
+			worst = max(worst, math.Abs(want[at]-float64(b.value(k))))
+		}
+	}
+	if worst > 0.75 { // 0.5 of it is rounding to integers
+		t.Errorf("a coefficient is wrong by %.3f", worst)
+	}
+}
+
+func TestFlatBlocksAreWhatTheDCTGives(t *testing.T) {
+	for quality := 1; quality <= 100; quality += 3 {
+		var q quantizer
+		q.plan(&chromaSteps, quality)
+		for v := range 256 {
+			var in [64]byte
+			for i := range in {
+				in[i] = byte(v)
+			}
+			var c coefficients
+			var got, want block
+			dct(&c, in[:], 8)
+			q.divide(&want, &c)
+			q.flat(&got, byte(v))
+			if !isFlat(in[:], 8) || got.values[0] != want.values[0] || got.mask != 0 || want.mask&^1 != 0 {
+				t.Fatalf("quality %d, sample %d: %d, mask %x, want %d, mask %x", quality, v, got.values[0], got.mask, want.values[0], want.mask)
+			}
+		}
+	}
+}
+
+func TestABlockIsFlatOnlyIfAllSamplesAreEqual(t *testing.T) {
+	for i := range 64 {
+		in := [64]byte{}
+		in[i] = 1
+		if isFlat(in[:], 8) {
+			t.Errorf("sample %d differs and is not seen", i)
+		}
+	}
+}
+
+// value is coefficient k of a scan.
+func (b *block) value(k int) int16 {
+	if b.mask>>k&1 == 0 && k > 0 {
 		return 0
 	}
 	return b.values[k]

@@ -36,8 +36,8 @@ func screenOf(w, h int) *image.RGBA {
 		draw.CatmullRom.Scale(grown, grown.Rect, mask, mask.Rect, draw.Src, nil)
 		draw.DrawMask(img, grown.Rect.Add(image.Pt(x, y)), image.NewUniform(c), image.Point{}, grown, image.Point{}, draw.Over)
 	}
-	big, small := h/50, h/70
-	row := h / 12
+	big, small := max(h/50, 1), max(h/70, 1)
+	row := max(h/12, 1)
 	for y := h / 20; y+row < h*6/10; y += row {
 		fill(image.Rect(w/40, y, w-w/40, y+row-row/12), color.RGBA{0xFF, 0xFF, 0xFF, 0xFF})
 		disc(img, w/40+row/2, y+row/2, row/3, color.RGBA{uint8(r.UintN(256)), uint8(r.UintN(256)), uint8(r.UintN(256)), 0xFF})

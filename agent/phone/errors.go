@@ -1,6 +1,10 @@
 package phone
 
-import "errors"
+import (
+	"errors"
+
+	"phonerack/agent/frame"
+)
 
 // Reading fails with one of these, wrapped with what was being read.
 var (
@@ -19,13 +23,13 @@ var (
 	ErrTaken = errors.New("another program reads the screen")
 
 	// ErrTruncated means that an answer ended before its end.
-	ErrTruncated = errors.New("the answer is truncated")
+	ErrTruncated = frame.ErrTruncated
 
 	// ErrTooLarge means that an answer is larger than its bound.
-	ErrTooLarge = errors.New("the answer is too large")
+	ErrTooLarge = frame.ErrTooLarge
 
 	// ErrMalformed means that an answer has not the form it should have.
-	ErrMalformed = errors.New("the answer cannot be understood")
+	ErrMalformed = frame.ErrMalformed
 
 	// ErrInTransition means that one app was giving way to another for as long as
 	// was waited.

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"phonerack/agent/frame"
 )
 
 // Options of Attach; the zero value is usable.
@@ -19,6 +21,8 @@ type Options struct {
 	Serial     string     // as the USB device names it; the phone's own property if empty
 	Strategies Strategies // that worked on this phone before; what no longer works is chosen anew
 	Helpers    Helpers    // nil if there are none
+
+	Picture frame.Options // of screenshots; Mask and Header are found out
 
 	TreeTimeout       time.Duration // of one element tree with all its attempts, 30 s if zero
 	ScreenshotTimeout time.Duration // of one screenshot, 10 s if zero
@@ -53,11 +57,12 @@ type Phone struct {
 
 	looking chan struct{} // holds one token, which whoever reads an element tree has
 
-	mu     sync.Mutex // guards what follows
-	shots  []method   // ways to take a screenshot, the best first
-	ways   Strategies // but for the screenshots
-	helper retry      // when the helper is asked for a tree again
-	moving time.Time  // until when the screen is taken to be one that does not rest
+	mu       sync.Mutex // guards what follows
+	shots    []method   // ways to take a screenshot, the best first; none if none has worked
+	displays displays   // of which one is captured
+	ways     Strategies // but for the order of shots
+	helper   retry      // when the helper is asked for a tree again
+	moving   time.Time  // until when the screen is taken to be one that does not rest
 }
 
 // tempStem begins the name of every file that this package writes on a phone.
@@ -125,11 +130,7 @@ func (p *Phone) recallScreenshot() bool {
 func (p *Phone) Info() Info {
 	i := p.info
 	i.Features = append([]string(nil), p.info.Features...)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.shots) > 0 {
-		i.Screenshot = p.shots[0].name
-	}
+	i.Screenshot = p.screenshotWay()
 	return i
 }
 

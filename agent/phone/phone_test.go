@@ -26,7 +26,7 @@ func TestAttachProbesOnce(t *testing.T) {
 			properties++
 		}
 	}
-	if properties != 1 || len(a.Sent()) != 4 {
+	if properties != 1 || len(a.Sent()) != 5 {
 		t.Errorf("sent %v", a.Sent())
 	}
 	i.Features[0] = "changed"

@@ -1,177 +1,157 @@
 package phone
 
 import (
-	"bytes"
-	"encoding/binary"
-	"errors"
+	"context"
 	"fmt"
 	"image"
-	"image/draw"
-	"image/png"
-	"io"
+	"regexp"
 	"slices"
+	"time"
+
+	"phonerack/agent/frame"
 )
 
-// Bounds of a screenshot.
+// Which of several physical displays is captured if none is named may change
+// from one screenshot to the next, as screencap itself warns. So one is chosen:
+// the first that shows something and has the size of the logical display.
+
+var (
+	multipleDisplays = regexp.MustCompile(`(?i)multiple displays`)
+	displayLine      = regexp.MustCompile(`(?m)^Display (\d{1,20}) \(HWC display (\d{1,3})\)`)
+)
+
+// displays is what is known of a phone's physical displays.
+type displays struct {
+	heard   bool      // a way that lets warnings through was tried, or they were counted
+	several bool      // there is more than one
+	chosen  string    // the one that is captured; "" leaves it to the phone
+	picked  time.Time // when it was chosen
+}
+
+// maxDisplays bounds how many displays are looked at, repick how often, while
+// the chosen one is black: a phone that has been folded uses the other one.
 const (
-	maxEdge  = 8192     // pixels of a side
-	maxPNG   = 64 << 20 // bytes
-	maxLead  = 64 << 10 // bytes of text before a PNG
-	firstBuf = 16 << 20 // bytes of pixels allocated before any have arrived
+	maxDisplays = 4
+	repick      = time.Minute
 )
 
-// Pixel formats of Android (PixelFormat): what raw screenshots are read in.
-const (
-	formatRGBA8888 = 1 // 4 bytes R G B A
-	formatRGBX8888 = 2 // 4 bytes R G B and one that is not used
-	formatRGB565   = 4 // 2 bytes little-endian, red in the high bits
-)
+// heard keeps what is known about the number of displays.
+func (p *Phone) heard(several bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.displays.heard = true
+	p.displays.several = p.displays.several || several
+}
 
-// A raw screenshot begins with width, height and format, each a little-endian
-// uint32; since Android 10 or so a colour space follows. Rows have no padding.
-const (
-	shortHeader = 12
-	longHeader  = 16
-)
+// countDisplays asks once how many displays there are, if no way has been tried
+// that would have shown the warning. Phones before Android 10 have one.
+func (p *Phone) countDisplays(ctx context.Context) {
+	p.mu.Lock()
+	known := p.displays.heard
+	p.mu.Unlock()
+	if known || p.info.SDK < 29 {
+		return
+	}
+	ids, err := p.physicalDisplays(ctx)
+	p.heard(err == nil && len(ids) > 1)
+}
 
-// decodeRaw reads a raw screenshot with sides of at most limit pixels. Which
-// header it has follows from the length.
-func decodeRaw(r io.Reader, limit int) (*image.RGBA, error) {
-	var head [shortHeader]byte
-	if n, err := io.ReadFull(r, head[:]); err != nil {
-		return nil, endOf(err, fmt.Sprintf("%d of %d header bytes", n, shortHeader))
-	}
-	w := binary.LittleEndian.Uint32(head[0:])
-	h := binary.LittleEndian.Uint32(head[4:])
-	format := binary.LittleEndian.Uint32(head[8:])
-	if w == 0 || h == 0 {
-		return nil, fmt.Errorf("raw screenshot of %dx%d: %w", w, h, ErrMalformed)
-	}
-	if w > uint32(limit) || h > uint32(limit) {
-		return nil, fmt.Errorf("raw screenshot of %dx%d (%q): %w", w, h, excerpt(head[:]), ErrTooLarge)
-	}
-	pixel := 4
-	switch format {
-	case formatRGBA8888, formatRGBX8888:
-	case formatRGB565:
-		pixel = 2
-	default:
-		return nil, fmt.Errorf("raw screenshot in pixel format %d: %w", format, ErrMalformed)
-	}
-	width, height := int(w), int(h)
-	size := width * height * pixel
-	body, err := readUpTo(r, size+longHeader-shortHeader+1)
+// mustPick tells whether there are several displays and none is chosen.
+func (p *Phone) mustPick() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.displays.several && p.displays.chosen == "" && p.displays.picked.IsZero()
+}
+
+// pickDisplay chooses the display that is captured from now on. If none can be
+// told the choice is left to the phone.
+func (p *Phone) pickDisplay(ctx context.Context, m method) {
+	ids, err := p.physicalDisplays(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("raw screenshot: %w", err)
+		p.log.Warn("cannot tell the displays of the phone", "serial", p.info.Serial, "err", err)
 	}
-	switch len(body) - size {
-	case 0:
-	case longHeader - shortHeader:
-		body = body[longHeader-shortHeader:]
-	default:
-		if len(body) < size {
-			return nil, fmt.Errorf("raw screenshot of %dx%d, %d of %d bytes: %w", w, h, len(body), size, ErrTruncated)
+	best, score := "", -1
+	for _, id := range ids {
+		picture, err := p.shootDisplay(ctx, m, id)
+		if err != nil {
+			continue
 		}
-		return nil, fmt.Errorf("raw screenshot of %dx%d does not have %d bytes: %w", w, h, size, ErrMalformed)
-	}
-	if pixel == 2 {
-		return expand565(body, width, height), nil
-	}
-	for i := 3; i < len(body); i += 4 {
-		body[i] = 0xFF // a screen is opaque
-	}
-	return &image.RGBA{Pix: body, Stride: 4 * width, Rect: image.Rect(0, 0, width, height)}, nil
-}
-
-// readUpTo reads at most limit bytes, allocating as they arrive.
-func readUpTo(r io.Reader, limit int) ([]byte, error) {
-	b := make([]byte, 0, min(limit, firstBuf))
-	for len(b) < limit {
-		if len(b) == cap(b) {
-			b = slices.Grow(b, min(limit-len(b), len(b)))
+		s := 0
+		if !picture.Black {
+			s += 2
 		}
-		n, err := r.Read(b[len(b):min(cap(b), limit)])
-		b = b[:len(b)+n]
-		switch {
-		case errors.Is(err, io.EOF):
-			return b, nil // the length tells whether it is complete
-		case err != nil:
-			return nil, endOf(err, fmt.Sprintf("after %d bytes", len(b)))
+		if d := p.display.Load(); d != nil && sameSides(picture.Source, image.Pt(d.Width, d.Height)) {
+			s++
+		}
+		if s > score {
+			best, score = id, s
 		}
 	}
-	return b, nil
+	p.log.Info("display chosen", "serial", p.info.Serial, "display", best, "of", ids)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.displays.chosen, p.displays.picked = best, time.Now()
 }
 
-func expand565(b []byte, width, height int) *image.RGBA {
-	img := image.NewRGBA(image.Rect(0, 0, width, height))
-	for i, o := 0, 0; i+1 < len(b); i, o = i+2, o+4 {
-		v := uint16(b[i]) | uint16(b[i+1])<<8
-		r, g, bl := byte(v>>11), byte(v>>5&0x3F), byte(v&0x1F)
-		img.Pix[o], img.Pix[o+1], img.Pix[o+2], img.Pix[o+3] = r<<3|r>>2, g<<2|g>>4, bl<<3|bl>>2, 0xFF
-	}
-	return img
+// forgetDisplay leaves the choice to the phone and tells whether that changes
+// anything.
+func (p *Phone) forgetDisplay() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	had := p.displays.chosen != ""
+	p.displays.chosen, p.displays.picked = "", time.Time{}
+	return had
 }
 
-var pngSignature = []byte("\x89PNG\r\n\x1a\n")
-
-// decodePNG decodes a PNG with sides of at most limit pixels. Text may stand
-// before it (a phone with several displays warns there) and after it.
-func decodePNG(b []byte, limit int) (*image.RGBA, error) {
-	start := bytes.Index(b[:min(len(b), maxLead)], pngSignature)
-	if start < 0 {
-		return nil, fmt.Errorf("no PNG but %q: %w", excerpt(b[:min(len(b), maxLead)]), ErrMalformed)
+// otherDisplay looks at the other displays if the chosen one is black, and
+// returns what one of them shows. It is nil if that is not to be tried.
+func (p *Phone) otherDisplay(ctx context.Context, picture *frame.Picture, m method) *frame.Picture {
+	p.mu.Lock()
+	known := p.displays
+	p.mu.Unlock()
+	due := known.several && (known.chosen == "" && known.picked.IsZero() || picture.Black && time.Since(known.picked) > repick)
+	if !due {
+		return nil
 	}
-	b = b[start:]
-	end, err := pngEnd(b)
+	p.pickDisplay(ctx, m)
+	p.mu.Lock()
+	changed := p.displays.chosen != known.chosen
+	p.mu.Unlock()
+	if !changed {
+		return nil
+	}
+	again, err := p.shoot(ctx, m)
 	if err != nil {
-		return nil, err
+		return nil
 	}
-	b = b[:end]
-	config, err := png.DecodeConfig(bytes.NewReader(b))
+	return again
+}
+
+// physicalDisplays returns the numbers of the displays, the main one first.
+func (p *Phone) physicalDisplays(ctx context.Context) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	out, err := p.conn.text(ctx, "dumpsys SurfaceFlinger --display-id")
 	if err != nil {
-		return nil, fmt.Errorf("PNG header: %v: %w", err, ErrMalformed)
+		return nil, fmt.Errorf("list displays: %w", err)
 	}
-	if config.Width > limit || config.Height > limit {
-		return nil, fmt.Errorf("PNG of %dx%d: %w", config.Width, config.Height, ErrTooLarge)
+	ids := parsePhysical(out)
+	if len(ids) == 0 {
+		return nil, fmt.Errorf("list displays: %q: %w", excerpt([]byte(out)), ErrMalformed)
 	}
-	img, err := png.Decode(bytes.NewReader(b))
-	if err != nil {
-		return nil, fmt.Errorf("PNG of %dx%d: %v: %w", config.Width, config.Height, err, ErrMalformed)
-	}
-	return opaqueRGBA(img), nil
+	return ids, nil
 }
 
-// pngEnd walks the chunks of a PNG and returns the index behind IEND.
-func pngEnd(b []byte) (int, error) {
-	at := len(pngSignature)
-	for {
-		if len(b)-at < 12 { // length, type, checksum
-			return 0, fmt.Errorf("PNG, %d bytes without IEND: %w", len(b), ErrTruncated)
-		}
-		size := binary.BigEndian.Uint32(b[at:])
-		if uint64(size) > uint64(len(b)-at-12) {
-			return 0, fmt.Errorf("PNG, %d bytes, a chunk is cut: %w", len(b), ErrTruncated)
-		}
-		kind := string(b[at+4 : at+8])
-		at += 12 + int(size)
-		if kind == "IEND" {
-			return at, nil
-		}
+// parsePhysical reads SurfaceFlinger's list, in the order of the hardware composer.
+func parsePhysical(out string) []string {
+	found := displayLine.FindAllStringSubmatch(out, maxDisplays)
+	slices.SortStableFunc(found, func(a, b []string) int { return number(a[2]) - number(b[2]) })
+	ids := make([]string, len(found))
+	for i, m := range found {
+		ids[i] = m[1]
 	}
+	return ids
 }
 
-func opaqueRGBA(img image.Image) *image.RGBA {
-	b := img.Bounds()
-	out := image.NewRGBA(image.Rect(0, 0, b.Dx(), b.Dy()))
-	draw.Draw(out, out.Bounds(), image.Black, image.Point{}, draw.Src)
-	draw.Draw(out, out.Bounds(), img, b.Min, draw.Over)
-	return out
-}
-
-// endOf turns the end of a stream into ErrTruncated.
-func endOf(err error, what string) error {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("%s: %w", what, ErrTruncated)
-	}
-	return fmt.Errorf("%s: %w", what, err)
-}
+// sameSides tells whether two sizes are equal but for a quarter turn.
+func sameSides(a, b image.Point) bool { return a == b || a == image.Pt(b.Y, b.X) }

@@ -3,224 +3,334 @@ package phone
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"image"
 	"image/color"
+	"image/jpeg"
 	"image/png"
 	"io"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"phonerack/agent/frame"
 	"phonerack/agent/phone/phonetest"
 )
 
-// raw returns a raw screenshot with a header of so many uint32.
-func raw(pixels []byte, header ...uint32) []byte {
-	var b []byte
-	for _, v := range header {
-		b = binary.LittleEndian.AppendUint32(b, v)
+// shot is what a screen of 90x200 shows, in a colour of its own.
+func shot(c color.RGBA) *image.RGBA {
+	img := image.NewRGBA(image.Rect(0, 0, 90, 200))
+	for i := 0; i < len(img.Pix); i += 4 {
+		img.Pix[i], img.Pix[i+1], img.Pix[i+2], img.Pix[i+3] = c.R, c.G, c.B, c.A
 	}
-	return append(b, pixels...)
+	return img
 }
 
-func pngOf(t testing.TB, w, h int) []byte {
-	img := image.NewNRGBA(image.Rect(0, 0, w, h))
-	img.SetNRGBA(0, 0, color.NRGBA{1, 2, 3, 255})
+var (
+	grey  = color.RGBA{0x80, 0x80, 0x80, 0xFF}
+	black = color.RGBA{0, 0, 0, 0xFF}
+)
+
+// rawShot returns a raw screenshot with a header of 12 or 16 bytes.
+func rawShot(img *image.RGBA, header int) string {
+	b := binary.LittleEndian.AppendUint32(nil, uint32(img.Rect.Dx()))
+	b = binary.LittleEndian.AppendUint32(b, uint32(img.Rect.Dy()))
+	b = binary.LittleEndian.AppendUint32(b, 1)
+	if header == longHeader {
+		b = binary.LittleEndian.AppendUint32(b, 1)
+	}
+	return string(append(b, img.Pix...))
+}
+
+func pngShot(img *image.RGBA) string {
 	var b bytes.Buffer
 	if err := png.Encode(&b, img); err != nil {
-		t.Fatal(err)
+		panic(err)
 	}
-	return b.Bytes()
+	return b.String()
 }
 
-func squeeze(t testing.TB, b []byte) []byte {
-	var out bytes.Buffer
-	z := gzip.NewWriter(&out)
-	if _, err := z.Write(b); err != nil {
-		t.Fatal(err)
-	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return out.Bytes()
+func gzipShot(img *image.RGBA) string {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	_, _ = z.Write([]byte(rawShot(img, longHeader)))
+	_ = z.Close()
+	return b.String()
 }
 
-func TestRawScreenshots(t *testing.T) {
-	two := []byte{1, 2, 3, 255, 4, 5, 6, 0}
-	for name, c := range map[string]struct {
-		in    []byte
-		first color.RGBA
-		err   error
-	}{
-		"12 bytes, RGBA":         {raw(two, 1, 2, 1), color.RGBA{1, 2, 3, 255}, nil},
-		"16 bytes, RGBA":         {raw(two, 1, 2, 1, 0), color.RGBA{1, 2, 3, 255}, nil},
-		"RGBX":                   {raw([]byte{1, 2, 3, 9, 4, 5, 6, 9}, 2, 1, 2, 1), color.RGBA{1, 2, 3, 255}, nil},
-		"12 bytes, 565":          {raw([]byte{0x00, 0xF8, 0, 0}, 2, 1, 4), color.RGBA{255, 0, 0, 255}, nil},
-		"16 bytes, 565":          {raw([]byte{0xE0, 0x07, 0, 0}, 2, 1, 4, 0), color.RGBA{0, 255, 0, 255}, nil},
-		"nothing":                {nil, color.RGBA{}, ErrTruncated},
-		"half a header":          {raw(nil, 1, 2)[:7], color.RGBA{}, ErrTruncated},
-		"no pixels":              {raw(nil, 1, 2, 1), color.RGBA{}, ErrTruncated},
-		"a byte short":           {raw(two[:7], 1, 2, 1), color.RGBA{}, ErrTruncated},
-		"line ends mangled":      {raw(append(two, 1, 2), 1, 2, 1, 0), color.RGBA{}, ErrMalformed},
-		"much too long":          {raw(make([]byte, 1000), 1, 2, 1), color.RGBA{}, ErrMalformed},
-		"no size":                {raw(two, 0, 2, 1), color.RGBA{}, ErrMalformed},
-		"1010102":                {raw(two, 1, 2, 43), color.RGBA{}, ErrMalformed},
-		"too wide":               {raw(two, maxEdge+1, 2, 1), color.RGBA{}, ErrTooLarge},
-		"too high":               {raw(two, 1, 1<<31, 1), color.RGBA{}, ErrTooLarge},
-		"words":                  {[]byte("screencap: capture failed, sorry\n"), color.RGBA{}, ErrTooLarge},
-		"large and hardly there": {raw(two, maxEdge, maxEdge, 1), color.RGBA{}, ErrTruncated},
-	} {
-		t.Run(name, func(t *testing.T) {
-			for way, decode := range map[string]func() (*image.RGBA, error){
-				"plain":      func() (*image.RGBA, error) { return decodeRaw(bytes.NewReader(c.in), maxEdge) },
-				"in pieces":  func() (*image.RGBA, error) { return decodeRaw(oneByte{bytes.NewReader(c.in)}, maxEdge) },
-				"compressed": func() (*image.RGBA, error) { return decodeGzip(bytes.NewReader(squeeze(t, c.in)), maxEdge) },
-			} {
-				img, err := decode()
-				if !errors.Is(err, c.err) {
-					t.Fatalf("%s: %v", way, err)
-				}
-				if err != nil {
-					continue
-				}
-				if got := img.RGBAAt(0, 0); got != c.first || img.Bounds().Dx()*img.Bounds().Dy() != 2 {
-					t.Errorf("%s: %v in %v", way, got, img.Bounds())
-				}
-				for i := 3; i < len(img.Pix); i += 4 {
-					if img.Pix[i] != 255 {
-						t.Errorf("%s: not opaque", way)
-					}
-				}
+func jpegShot(img *image.RGBA) string {
+	var b bytes.Buffer
+	if err := jpeg.Encode(&b, img, &jpeg.Options{Quality: 100}); err != nil {
+		panic(err)
+	}
+	return b.String()
+}
+
+// screencaps answers screencap as a phone on which the named ways work.
+func screencaps(works ...string) func(phonetest.Request) (phonetest.Reply, bool) {
+	return func(r phonetest.Request) (phonetest.Reply, bool) {
+		way := wayOf(r.Command)
+		if way == "" {
+			return phonetest.Reply{}, false
+		}
+		if !slices.Contains(works, way) {
+			return phonetest.Reply{Stdout: "sh: not found\n"}, true
+		}
+		return phonetest.Reply{Stdout: map[string]string{
+			"raw": rawShot(shot(grey), longHeader), "gzip": gzipShot(shot(grey)), "png": pngShot(shot(grey)), "jpeg": jpegShot(shot(grey)),
+		}[way]}, true
+	}
+}
+
+func wayOf(cmd string) string {
+	switch {
+	case !strings.HasPrefix(cmd, "screencap"):
+		return ""
+	case strings.Contains(cmd, "| gzip"):
+		return "gzip"
+	case strings.Contains(cmd, " -p"):
+		return "png"
+	case strings.Contains(cmd, " -j"):
+		return "jpeg"
+	}
+	return "raw"
+}
+
+// ways are the ways to take a screenshot that were tried.
+func ways(a *phonetest.ADB) (all []string) {
+	for _, r := range a.Sent() {
+		if way := wayOf(r.Command); way != "" {
+			all = append(all, way)
+		}
+	}
+	return all
+}
+
+func TestEachWayTakesAScreenshot(t *testing.T) {
+	for _, way := range []string{"raw", "gzip", "png", "jpeg"} {
+		t.Run(way, func(t *testing.T) {
+			p, a := attached(t, phonetest.Handset{}, screencaps(way))
+			if got := p.Info().Screenshot; got != way {
+				t.Fatalf("chosen %q", got)
+			}
+			picture, err := p.Screenshot(t.Context())
+			if err != nil || picture.Source != image.Pt(90, 200) || picture.Black || !slices.Equal(ways(a), []string{way}) {
+				t.Errorf("got %v after %v", err, ways(a))
 			}
 		})
 	}
 }
 
-// oneByte reads a byte at a time.
-type oneByte struct{ io.Reader }
-
-func (r oneByte) Read(p []byte) (int, error) { return r.Reader.Read(p[:min(1, len(p))]) }
-
-func TestCompressedScreenshotsThatAreNot(t *testing.T) {
-	good := squeeze(t, raw(make([]byte, 8), 1, 2, 1))
-	bad := bytes.Clone(good)
-	bad[len(bad)-5] ^= 1
-	for name, c := range map[string]struct {
-		in  []byte
-		err error
-	}{
-		"words":      {[]byte("sh: gzip: not found, inaccessible\n"), ErrMalformed},
-		"nothing":    {nil, ErrTruncated},
-		"cut":        {good[:len(good)-6], ErrTruncated},
-		"cut header": {good[:5], ErrTruncated},
-		"checksum":   {bad, ErrMalformed},
-	} {
-		if _, err := decodeGzip(bytes.NewReader(c.in), maxEdge); !errors.Is(err, c.err) {
-			t.Errorf("%s: %v", name, err)
-		}
+func TestAttachTimesEachWay(t *testing.T) {
+	_, a := attached(t, phonetest.Handset{}, nil)
+	a.Forget()
+	if _, err := Attach(t.Context(), a, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	tried := ways(a)
+	slices.Sort(tried)
+	if !slices.Equal(tried, []string{"gzip", "jpeg", "png", "raw"}) {
+		t.Errorf("tried %v", tried)
 	}
 }
 
-func TestPNGScreenshots(t *testing.T) {
-	good := pngOf(t, 3, 2)
-	const warning = "[Warning] Multiple displays were found, but no display id was specified!\n"
-	for name, c := range map[string]struct {
-		in  []byte
-		err error
-	}{
-		"plain":               {good, nil},
-		"behind a warning":    {append([]byte(warning), good...), nil},
-		"before words":        {append(bytes.Clone(good), "bye\n"...), nil},
-		"no IEND":             {good[:len(good)-12], ErrTruncated},
-		"a byte short":        {good[:len(good)-1], ErrTruncated},
-		"cut in a chunk":      {good[:40], ErrTruncated},
-		"only the signature":  {good[:8], ErrTruncated},
-		"words":               {[]byte(warning), ErrMalformed},
-		"nothing":             {nil, ErrMalformed},
-		"line ends mangled":   {bytes.ReplaceAll(good, []byte("\n"), []byte("\r\n")), ErrMalformed},
-		"a broken checksum":   {flip(good, 30), ErrMalformed},
-		"too large to decode": {pngOf(t, 300, 2), ErrTooLarge},
-	} {
-		img, err := decodePNG(c.in, 200)
-		if !errors.Is(err, c.err) {
-			t.Errorf("%s: %v", name, err)
+// A way that fails is tried after the others for a while, then before them again.
+func TestAFailedWayRests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		works := []string{"raw", "png"}
+		slow := func(r phonetest.Request) (phonetest.Reply, bool) {
+			if wayOf(r.Command) == "png" {
+				time.Sleep(time.Second)
+			}
+			return screencaps(works...)(r)
 		}
-		if err == nil && (img.Bounds().Size() != image.Pt(3, 2) || img.RGBAAt(0, 0) != color.RGBA{1, 2, 3, 255}) {
-			t.Errorf("%s: %v", name, img.RGBAAt(0, 0))
+		p, a := attached(t, phonetest.Handset{}, slow)
+		shoot := func(way string, tried ...string) {
+			t.Helper()
+			a.Forget()
+			if _, err := p.Screenshot(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(ways(a), tried) || p.Info().Screenshot != way {
+				t.Errorf("tried %v, want %v; now %q, want %q", ways(a), tried, p.Info().Screenshot, way)
+			}
 		}
-	}
-}
-
-func flip(b []byte, at int) []byte {
-	b = bytes.Clone(b)
-	b[at] ^= 0x55
-	return b
-}
-
-func TestScreenshotKeepsWhatWorks(t *testing.T) {
-	const w, h = 4, 2
-	works := map[string]bool{"raw": true, "png": true}
-	script := func(r phonetest.Request) (phonetest.Reply, bool) {
-		switch {
-		case strings.HasPrefix(r.Command, "screencap -p") && works["png"]:
-			return phonetest.Reply{Stdout: string(pngOf(t, w, h))}, true
-		case r.Command == "screencap 2>/dev/null" && works["raw"]:
-			return phonetest.Reply{Stdout: string(phonetest.RawScreenshot(image.Pt(w, h)))}, true
-		}
-		return phonetest.Reply{Stdout: "sh: not found\n"}, strings.HasPrefix(r.Command, "screencap")
-	}
-	p, a := attached(t, phonetest.Handset{}, script)
-	first := p.Info().Screenshot
-	if first != "raw" && first != "png" {
-		t.Fatalf("chosen %q", first)
-	}
-	shoot := func(requests int, way string) {
-		t.Helper()
+		shoot("raw", "raw")
+		works = []string{"png"}
+		shoot("png", "raw", "png")
+		shoot("png", "png")
+		time.Sleep(firstRest)
+		shoot("png", "raw", "png")
+		time.Sleep(firstRest)
+		shoot("png", "png") // it rests twice as long
+		works = []string{"raw", "png"}
+		time.Sleep(firstRest)
+		shoot("raw", "raw")
+		works = nil
 		a.Forget()
-		img, err := p.Screenshot(t.Context())
-		if err != nil || img.Source != image.Pt(w, h) {
-			t.Fatalf("got %v, %v", img, err)
+		if _, err := p.Screenshot(t.Context()); !errors.Is(err, ErrNoScreenshot) || !errors.Is(err, ErrMalformed) {
+			t.Errorf("nothing works: %v", err)
 		}
-		if n := len(a.Sent()); n != requests || p.Info().Screenshot != way {
-			t.Errorf("%d requests, want %d; now %q, want %q", n, requests, p.Info().Screenshot, way)
+		if len(ways(a)) != 4 {
+			t.Errorf("tried %v", ways(a))
 		}
-	}
-	shoot(1, first)
-	other := map[string]string{"raw": "png", "png": "raw"}[first]
-	works[first] = false
-	shoot(2, other)
-	shoot(1, other)
-	works[other] = false
-	if _, err := p.Screenshot(t.Context()); !errors.Is(err, ErrNoScreenshot) || !errors.Is(err, ErrMalformed) && !errors.Is(err, ErrTooLarge) {
-		t.Errorf("nothing works: %v", err)
-	}
-	works["raw"] = true
-	if _, err := p.Screenshot(t.Context()); err != nil {
-		t.Errorf("works again: %v", err)
-	}
+		works = []string{"jpeg"}
+		shoot("jpeg", "raw", "png", "gzip", "jpeg")
+	})
 }
 
-func FuzzScreenshot(f *testing.F) {
-	f.Add(raw(make([]byte, 8), 1, 2, 1))
-	f.Add(raw(make([]byte, 8), 2, 2, 4, 0))
-	f.Add(squeeze(f, raw(make([]byte, 8), 1, 2, 1, 0)))
-	f.Add(pngOf(f, 3, 2))
-	f.Add(append([]byte("[Warning] two displays\n"), pngOf(f, 5, 5)...))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		const limit = 256
-		for _, decode := range []func() (*image.RGBA, error){
-			func() (*image.RGBA, error) { return decodeRaw(bytes.NewReader(b), limit) },
-			func() (*image.RGBA, error) { return decodeGzip(bytes.NewReader(b), limit) },
-			func() (*image.RGBA, error) { return decodePNG(b, limit) },
-		} {
-			img, err := decode()
-			if (img == nil) == (err == nil) {
-				t.Fatalf("image %v, error %v", img != nil, err)
+func TestAStalledWayGivesWayToAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hangs := false
+		p, _ := attached(t, phonetest.Handset{}, func(r phonetest.Request) (phonetest.Reply, bool) {
+			if hangs && wayOf(r.Command) == "raw" {
+				return phonetest.Reply{Hang: true}, true
 			}
-			if img != nil && (img.Bounds().Dx() > limit || img.Bounds().Dy() > limit || len(img.Pix) != 4*img.Bounds().Dx()*img.Bounds().Dy()) {
-				t.Fatalf("%v with %d bytes", img.Bounds(), len(img.Pix))
-			}
+			return screencaps("raw", "png")(r)
+		})
+		p.shots = methods()
+		hangs = true
+		if picture, err := p.Screenshot(t.Context()); err != nil || picture.Source != image.Pt(90, 200) {
+			t.Errorf("got %v", err)
 		}
 	})
+}
+
+// The screen's first pixel is transparent, so that it looks like a colour space;
+// or the header is long and ends in what looks like a pixel.
+func TestAWrongGuessOfTheHeaderIsRemembered(t *testing.T) {
+	clearPixel := shot(grey)
+	clearPixel.Pix[3] = 0
+	p, a := attached(t, phonetest.Handset{}, func(r phonetest.Request) (phonetest.Reply, bool) {
+		if wayOf(r.Command) == "raw" {
+			return phonetest.Reply{Stdout: rawShot(clearPixel, shortHeader)}, true
+		}
+		return phonetest.Reply{}, wayOf(r.Command) != ""
+	})
+	if p.Info().Screenshot != "raw" {
+		t.Fatalf("chosen %q", p.Info().Screenshot)
+	}
+	if _, err := p.Screenshot(t.Context()); err != nil || len(ways(a)) != 1 {
+		t.Errorf("got %v after %v", err, ways(a))
+	}
+}
+
+const displaysWarning = "[Warning] Multiple displays were found, but no display id was specified! Defaulting to the first display found.\n"
+
+// foldable answers as a phone with two displays, of which one is on.
+func foldable(on string, shows color.RGBA) func(phonetest.Request) (phonetest.Reply, bool) {
+	return func(r phonetest.Request) (phonetest.Reply, bool) {
+		if strings.HasPrefix(r.Command, "dumpsys SurfaceFlinger --display-id") {
+			return phonetest.Reply{Stdout: "Display 222 (HWC display 1): port=1 pnpId=ABC displayName=\"cover\"\nDisplay 111 (HWC display 0): port=0 pnpId=ABC displayName=\"main\"\n"}, true
+		}
+		if wayOf(r.Command) != "png" {
+			return phonetest.Reply{}, wayOf(r.Command) != ""
+		}
+		_, id, _ := strings.Cut(r.Command, " -d ")
+		switch id {
+		case "":
+			return phonetest.Reply{Stdout: displaysWarning + pngShot(shot(grey))}, true
+		case on:
+			return phonetest.Reply{Stdout: pngShot(shot(shows))}, true
+		case "111", "222":
+			return phonetest.Reply{Stdout: pngShot(shot(black))}, true
+		}
+		return phonetest.Reply{Stdout: "Invalid display ID\n"}, true
+	}
+}
+
+func TestReport06_WithSeveralDisplaysOneIsNamed(t *testing.T) {
+	for _, on := range []string{"111", "222"} {
+		t.Run(on, func(t *testing.T) {
+			p, a := attached(t, phonetest.Handset{}, foldable(on, grey))
+			picture, err := p.Screenshot(t.Context())
+			if err != nil || picture.Black {
+				t.Fatalf("got %v", err)
+			}
+			if sent := a.Sent(); len(sent) != 1 || sent[0].Command != "screencap -p -d "+on {
+				t.Errorf("sent %v", sent)
+			}
+		})
+	}
+}
+
+func TestReport06_AFoldedPhoneShowsItsOtherDisplay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		on := "111"
+		p, _ := attached(t, phonetest.Handset{}, func(r phonetest.Request) (phonetest.Reply, bool) { return foldable(on, grey)(r) })
+		on = "222"
+		if picture, err := p.Screenshot(t.Context()); err != nil || !picture.Black {
+			t.Errorf("at once: %v", err)
+		}
+		time.Sleep(repick + time.Second)
+		if picture, err := p.Screenshot(t.Context()); err != nil || picture.Black {
+			t.Errorf("later: %v", err)
+		}
+	})
+}
+
+func TestADisplayThatIsGoneIsForgotten(t *testing.T) {
+	gone := false
+	p, _ := attached(t, phonetest.Handset{}, func(r phonetest.Request) (phonetest.Reply, bool) {
+		switch {
+		case !gone:
+			return foldable("222", grey)(r)
+		case strings.Contains(r.Command, " -d "):
+			return phonetest.Reply{Stdout: "Invalid display ID\n"}, true
+		}
+		return screencaps("png")(r)
+	})
+	gone = true
+	if picture, err := p.Screenshot(t.Context()); err != nil || picture.Black {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestParsePhysicalDisplays(t *testing.T) {
+	for in, want := range map[string][]string{
+		"": nil,
+		"Display 4619827259835644672 (HWC display 0): port=0 pnpId=GGL\n":             {"4619827259835644672"},
+		"Display 7 (HWC display 2): port=1\r\nDisplay 5 (HWC display 0): port=0\r\n":  {"5", "7"},
+		"Display 1; reboot (HWC display 0): port=0\n":                                 nil,
+		"Display 123456789012345678901 (HWC display 0)\n":                             nil,
+		" Display 7 (HWC display 0)\nno Display 8 (HWC display 0)\n":                  nil,
+		strings.Repeat("Display 7 (HWC display 0): port=0\n", 100):                    {"7", "7", "7", "7"},
+		"Display 9 (HWC display 0): port=0 displayName=\"a\nDisplay 8 (HWC display\"": {"9"},
+	} {
+		if got := parsePhysical(in); !slices.Equal(got, want) {
+			t.Errorf("%.40q: %v, want %v", in, got, want)
+		}
+	}
+}
+
+func TestReport21_ABlackWindowBelowTheStatusBar(t *testing.T) {
+	big := image.NewRGBA(image.Rect(0, 0, 90, 200))
+	for i := range big.Pix {
+		if i%4 == 3 || i < 4*90*60 { // the clock: the status bar is 63 rows high
+			big.Pix[i] = 0xFF
+		}
+	}
+	p, _ := attached(t, phonetest.Handset{}, func(r phonetest.Request) (phonetest.Reply, bool) {
+		return phonetest.Reply{Stdout: rawShot(big, longHeader)}, wayOf(r.Command) != ""
+	})
+	picture, err := p.Screenshot(t.Context())
+	if err != nil || !picture.Black {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestTooManyPicturesAreNoFaultOfTheWay(t *testing.T) {
+	p, _ := attached(t, phonetest.Handset{}, nil)
+	p.shots = methods()
+	p.shots[0].read = func(context.Context, io.Reader, frame.Options) (*frame.Picture, error) {
+		return nil, fmt.Errorf("wait: %w", frame.ErrBusy)
+	}
+	if _, err := p.Screenshot(t.Context()); !errors.Is(err, frame.ErrBusy) || p.Info().Screenshot != "raw" {
+		t.Errorf("got %v; now %q", err, p.Info().Screenshot)
+	}
 }
