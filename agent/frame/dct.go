@@ -11,13 +11,15 @@ import "encoding/binary"
 
 const (
 	// dctBits is the fraction of the constants, keptBits of what the first pass
-	// hands to the second. The second pass needs 8 (a sample) + 3 + 3 (sums of eight)
-	// + keptBits + dctBits + 1 (sign) of the 32 bits of a half.
+	// hands to the second. A pass makes a value at most 10.05 times as large, so that
+	// 127.5 becomes 12886 in two: with both fractions, less than 2^31. What lies in
+	// between may leave its half; only the end has to fit.
 	dctBits  = 13
-	keptBits = 3
+	keptBits = 4
 
-	// bias is added between the passes so that no half is negative. It comes out
-	// eight times in the second pass's output 0 and in no other.
+	// bias is added between the passes so that no half is negative: the first pass
+	// gives less than 2^11. It comes out eight times in the second pass's output 0
+	// and in no other.
 	bias = 1 << (11 + keptBits)
 )
 

@@ -64,7 +64,7 @@ func TestTheDCTIsExactToAFractionOfAStep(t *testing.T) {
 		}
 	}
 	worst := 0.0
-	for _, in := range blocks(4000) {
+	for _, in := range blocks(400) {
 		var c coefficients
 		var b block
 		dct(&c, in[:], 8)
@@ -74,7 +74,8 @@ func TestTheDCTIsExactToAFractionOfAStep(t *testing.T) {
 			worst = max(worst, math.Abs(want[at]-float64(b.value(k))))
 		}
 	}
-	if worst > 0.75 { // 0.5 of it is rounding to integers
+	t.Logf("wrong by %.3f at most", worst)
+	if worst > 0.65 { // 0.5 of it is rounding to integers
 		t.Errorf("a coefficient is wrong by %.3f", worst)
 	}
 }

@@ -38,7 +38,7 @@ var zigzag = [64]byte{
 }
 
 // stepBits is the fraction of a reciprocal: the smallest, of the largest step,
-// still has 12 bits, and no product needs more than 60.
+// still has 11 bits, and no product needs more than 56.
 const stepBits = 40
 
 // quantizer divides what the DCT gives by the steps of a table.
