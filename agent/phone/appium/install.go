@@ -40,7 +40,7 @@ var (
 //
 // It fails with a *wire.Refusal for a person: wire.AndroidTooOld
 // (ErrNotSupported), wire.HelperFile (ErrBadFile), wire.PhoneSetup
-// (ErrInstallBlocked). It is safe to call again after any failure.
+// (ErrInstallBlocked), wire.InstallFailed (phone.ErrRejected). It is safe to call again after any failure.
 func (h *Helper) Install(ctx context.Context, f phone.Fence, files fs.FS) error {
 	return h.alone(ctx, func() error {
 		if err := h.install(ctx, f, files); err != nil {
@@ -115,7 +115,7 @@ func (h *Helper) installOne(ctx context.Context, f phone.Fence, files fs.FS, p P
 	if ctx.Err() != nil {
 		readErr = ctx.Err()
 	}
-	installed, refusal := verdict(string(said))
+	installed, refusal := verdict(a.ID, string(said))
 	switch {
 	case installed:
 		return nil
@@ -145,7 +145,7 @@ func (h *Helper) afterSilence(ctx context.Context, a App, before Installed, caus
 }
 
 // verdict reads what the installer says.
-func verdict(said string) (installed bool, refusal error) {
+func verdict(app, said string) (installed bool, refusal error) {
 	if success.MatchString(said) {
 		return true, nil
 	}
@@ -153,16 +153,20 @@ func verdict(said string) (installed bool, refusal error) {
 	if m == nil {
 		return false, nil
 	}
+	cause := fmt.Errorf("%s: %w", excerpt(said), phone.ErrRejected)
 	setting := ""
 	switch m[1] {
 	case "INSTALL_FAILED_USER_RESTRICTED", "INSTALL_FAILED_ABORTED":
 		setting = `"Install via USB" (or let a person accept the installation)`
 	case "INSTALL_FAILED_VERIFICATION_FAILURE", "INSTALL_FAILED_VERIFICATION_TIMEOUT":
 		setting = `installing without "Verify apps over USB"`
+	case "INSTALL_FAILED_UPDATE_INCOMPATIBLE", "INSTALL_FAILED_VERSION_DOWNGRADE":
+		reason := "another build of it is there: remove the helper apps first"
+		return false, wire.Refuse(wire.InstallFailed, map[string]any{"app": app, "reason": reason}).Because(cause)
 	default:
-		return false, fmt.Errorf("%s: %w", excerpt(said), phone.ErrRejected)
+		return false, wire.Refuse(wire.InstallFailed, map[string]any{"app": app, "reason": excerpt(said)}).Because(cause)
 	}
-	cause := fmt.Errorf("%s: %w: %w", excerpt(said), ErrInstallBlocked, phone.ErrRejected)
+	cause = fmt.Errorf("%w: %w", ErrInstallBlocked, cause)
 	return false, wire.Refuse(wire.PhoneSetup, map[string]any{"setting": setting}).Because(cause)
 }
 

@@ -103,6 +103,9 @@ func TestInstallOutcomes(t *testing.T) {
 				c.phone(f)
 				h, files := helperOf(t, f)
 				err := h.Install(t.Context(), live(), files)
+				if strings.Contains(f.verdict, "INSTALL_FAILED") != wire.Is(err, wire.InstallFailed) {
+					t.Errorf("error %v", err)
+				}
 				if !errors.Is(err, c.is) || errors.Is(err, phone.ErrUnknownOutcome) != (c.is == phone.ErrUnknownOutcome) {
 					t.Errorf("error %v, want %v", err, c.is)
 				}
