@@ -523,6 +523,27 @@ func TestReport04_PopupsAreWindowsOfTheirOwn(t *testing.T) {
 	})
 }
 
+// TestReport03_ScreenThatNeverRests and the WebView of report 10: the server is
+// told to wait for nothing, and to walk into a page that Android calls invisible.
+func TestReport03_ScreenThatNeverRests(t *testing.T) { testSetting(t, "waitForIdleTimeout", 0.0) }
+
+func TestReport10_WebViewCalledInvisible(t *testing.T) {
+	testSetting(t, "alwaysTraversableViewClasses", "android.webkit.WebView")
+}
+
+func testSetting(t *testing.T, name string, want any) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake().withApps()
+		started(t, f)
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if got := f.server.settings[name]; got != want {
+			t.Errorf("%s is %v", name, got)
+		}
+	})
+}
+
 // TestRunningClockIsNoProof: that the system's own bar changes does not show
 // that the app's window does.
 func TestRunningClockIsNoProof(t *testing.T) {
