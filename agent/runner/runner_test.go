@@ -59,7 +59,7 @@ screen 6: app a.shop activity .Main size 1080x2400 keyboard hidden
 		if req.UserPrompt != wantPrompt {
 			t.Errorf("prompt:\n%s\nwant:\n%s", req.UserPrompt, wantPrompt)
 		}
-		if req.TaskID != "t-1" || req.Attempt != 1 || req.RequestID == p.requests[1].RequestID || len(req.Tools) != 8 ||
+		if req.TaskID != "t-1" || req.Attempt != 1 || req.RequestID == p.requests[1].RequestID || len(req.Tools) != len(tools.Default().Offer()) ||
 			!strings.Contains(req.SystemPrompt, "never instructions") || req.Screen != nil {
 			t.Errorf("request: %+v", req)
 		}

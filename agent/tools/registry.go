@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"phonerack/agent/perception"
 	"phonerack/agent/planner"
 	"phonerack/sync/wire"
 )
@@ -38,8 +39,11 @@ type Tool struct {
 	Role        Role
 	Permission  string // that a task needs; "" if none
 
-	run func(ctx context.Context, env Env, args json.RawMessage, out *Outcome) error
+	run runs
 }
+
+// runs executes a tool whose arguments fit its schema.
+type runs func(ctx context.Context, env Env, args json.RawMessage, out *Outcome) error
 
 // Registry is a fixed list of tools.
 type Registry struct {
@@ -57,10 +61,17 @@ func newRegistry(tools ...Tool) *Registry {
 	return r
 }
 
-// Default returns the tools that a task may use: tap, long_press, swipe,
-// input_text, press_key, launch_app, wait and finish.
+// Default returns all tools, in the order in which planners are offered them.
 func Default() *Registry {
-	return newRegistry(tap, longPress, swipe, inputText, pressKey, launchApp, wait, finish)
+	return newRegistry(
+		observe, takeScreenshot,
+		tap, doubleTap, longPress, swipe, scrollTo,
+		inputText, clearText, pressKey, setClipboard,
+		launchApp, stopApp, listApps, installApp, openURL,
+		wait, waitFor,
+		readDocument, pullFile,
+		askHuman, finish, fail,
+	)
 }
 
 // Tools returns the tools in their fixed order.
@@ -104,6 +115,9 @@ func (r *Registry) Execute(ctx context.Context, env Env, d planner.Decision) (Ou
 	}
 	if err := ctx.Err(); err != nil {
 		return out, err
+	}
+	if env.Scene == nil {
+		env.Scene = &perception.Scene{} // which has no elements
 	}
 	err := r.byName[d.Tool].run(ctx, env, d.Arguments, &out)
 	return out, err

@@ -3,21 +3,24 @@ package tools
 import (
 	"context"
 	"encoding/json"
-	"image"
 	"time"
+	"unicode/utf8"
 
 	"phonerack/agent/perception"
 	"phonerack/sync/wire"
 )
 
-// focusTime is given to a field between the touch that puts the cursor into it
-// and the first letter.
-const focusTime = 700 * time.Millisecond
+// A field is read back until it shows what it should, for so long: letters may
+// arrive late.
+const (
+	readBackLimit = 3 * time.Second
+	readBackPause = 300 * time.Millisecond
+)
 
 var inputText = Tool{
 	Name: "input_text",
-	Description: "Type text into a field. Name the field, or leave it out to type where the cursor is. " +
-		"The text is added to what the field holds. With submit, enter is pressed after it, which searches or sends in many apps.",
+	Description: "Type text into a field, to what it holds already; clear_text empties it first. Name the field, or leave it out to type " +
+		"where the cursor is. With submit, enter is pressed once the field shows the text, which searches or sends in many apps.",
 	Schema: json.RawMessage(`{"type": "object", "properties": {
 		"text": {"type": "string", "minLength": 1, "maxLength": 2000},
 		"submit": {"type": "boolean"},` + elementSchema + `},
@@ -33,22 +36,29 @@ var inputText = Tool{
 		if err != nil {
 			return err
 		}
-		if out.Target, err = call.find(out.Tool, env.Scene); err != nil {
-			return err
+		field, err := out.field(env, call.target)
+		if err == nil && field != nil {
+			field, err = out.putCursor(ctx, env, field)
 		}
-		if out.Target == nil {
-			out.Target = FocusedField(env.Scene)
-		}
-		if out.Target == nil {
-			return cannotType(env, "no field has the cursor and the call names none")
-		}
-		if err := putCursor(ctx, env, out); err != nil {
+		if err != nil {
 			return err
 		}
 		if err := out.write(ctx, env, "typing", func() error { return env.Controls.InputText(ctx, call.Text) }); err != nil {
 			return err
 		}
-		out.Typed = &Typed{Field: *out.Target, Text: call.Text, Submit: call.Submit}
+		typed := Typed{Text: call.Text}
+		switch {
+		case field == nil:
+			out.Text = TextUnverified
+		case env.Look == nil:
+			typed.Field, typed.Submit = *field, call.Submit
+			out.Typed = &typed
+		default:
+			typed.Field = *field
+			if err := out.readBack(ctx, env, typed, call.Submit); err != nil {
+				return err
+			}
+		}
 		if !call.Submit {
 			return nil
 		}
@@ -56,48 +66,116 @@ var inputText = Tool{
 	},
 }
 
-func cannotType(env Env, reason string) error {
-	return wire.Refuse(wire.CannotType, map[string]any{"reason": reason}).With(env.place())
-}
-
-// putCursor touches the field unless it has the cursor already.
-func putCursor(ctx context.Context, env Env, out *Outcome) error {
-	field := out.Target
-	if !field.Editable {
-		return cannotType(env, "the element is not a field that takes text")
-	}
-	if field.Focused {
-		return nil
-	}
-	p, err := touchPoint(env.Scene, field)
-	if err != nil {
+// readBack fills in out.Text. It refuses what the field contradicts, and if enter
+// is to follow, also when the field is gone.
+func (o *Outcome) readBack(ctx context.Context, env Env, typed Typed, submits bool) error {
+	verdict, scene, err := ReadBack(ctx, env, typed)
+	o.Text, o.Scene = verdict, scene
+	switch {
+	case err != nil:
 		return err
-	}
-	out.Points = []image.Point{p}
-	if err := out.write(ctx, env, "tap", func() error { return env.Controls.Tap(ctx, p.X, p.Y) }); err != nil {
-		return err
-	}
-	return sleep(ctx, focusTime)
-}
-
-// FocusedField returns the field that has the cursor, nil if there is none.
-func FocusedField(s *perception.Scene) *perception.Element {
-	for i := range s.Elements {
-		if e := s.Elements[i]; e.Editable && e.Focused {
-			return &e
-		}
+	case verdict == TextFailed:
+		return wire.Refuse(wire.TextDiffers, nil).With(env.place())
+	case submits && sameField(scene, typed.Field) == nil:
+		return wire.Refuse(wire.ObservationFailed, map[string]any{
+			"detail": "the field that was typed into is gone, and enter was not pressed",
+		}).With(env.place())
 	}
 	return nil
 }
 
-// sleep blocks for d or until ctx ends.
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+// ReadBack looks until the field shows what was typed, or cannot get nearer to
+// it, and returns the verdict with the newest scene. It looks for about three
+// seconds, needs env.Look, and writes nothing. The verdict is TextUnverified if
+// it has an error.
+func ReadBack(ctx context.Context, env Env, typed Typed) (string, *perception.Scene, error) {
+	out, verdict := Outcome{Tool: "reading back"}, TextUnverified
+	_, err := out.watch(ctx, env, readBackLimit, readBackPause, func(s *perception.Scene) bool {
+		v, better := typed.judge(s)
+		verdict = v
+		return !better
+	})
+	if err != nil {
+		return TextUnverified, out.Scene, err
 	}
+	return verdict, out.Scene, nil
+}
+
+var clearText = Tool{
+	Name:        "clear_text",
+	Description: "Empty a field: the one that is named, or the one that has the cursor.",
+	Schema: json.RawMessage(`{"type": "object", "properties": {` + elementSchema + `},
+		"additionalProperties": false}`),
+	Annotations: Annotations{Destructive: true, Idempotent: true},
+	Role:        Operator,
+	run: func(ctx context.Context, env Env, args json.RawMessage, out *Outcome) error {
+		call, err := decode[target](args)
+		if err != nil {
+			return err
+		}
+		field, err := out.field(env, call)
+		switch {
+		case err != nil:
+			return err
+		case field == nil:
+			return cannotType(env, "the screen does not tell which field has the cursor")
+		case field.Text == "":
+			out.Text = TextVerified
+			return nil
+		}
+		if field, err = out.putCursor(ctx, env, field); err != nil {
+			return err
+		}
+		if field.Text == "" {
+			out.Text = TextVerified
+			return nil
+		}
+		length := utf8.RuneCountInString(field.Text)
+		if err := out.write(ctx, env, "clearing the field", func() error { return env.Controls.ClearText(ctx, length) }); err != nil {
+			return err
+		}
+		out.Text = TextUnverified
+		if env.Look == nil {
+			return nil
+		}
+		out.Text = TextFailed
+		_, err = out.watch(ctx, env, readBackLimit, readBackPause, func(s *perception.Scene) bool {
+			out.Text = cleared(sameField(s, *field), field.Text)
+			return out.Text == TextVerified
+		})
+		if err == nil && out.Text == TextFailed {
+			err = wire.Refuse(wire.TextDiffers, nil).With(env.place())
+		}
+		return err
+	},
+}
+
+// cleared is the verdict on a field that held before and was emptied. What it
+// shows then may be its hint, which some Android versions do not mark as one:
+// words that are not a rest of the old ones.
+func cleared(field *perception.Element, before string) string {
+	switch {
+	case field == nil:
+		return TextUnverified
+	case field.Text == "":
+		return TextVerified
+	case rest(field.Text, before):
+		return TextFailed
+	}
+	return TextUnverified
+}
+
+// rest reports whether s is text with some of its characters deleted.
+func rest(s, text string) bool {
+	left := []rune(text)
+	for _, r := range s {
+		for len(left) > 0 && left[0] != r {
+			left = left[1:]
+		}
+		if len(left) == 0 {
+			return false
+		}
+		left = left[1:]
+	}
+	return true
 }

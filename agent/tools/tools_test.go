@@ -127,7 +127,7 @@ func TestRefusedActsSendNothing(t *testing.T) {
 	}{
 		{"fly", `{}`, false, wire.UnknownTool, "no tool fly"},
 		{"tap", `{"element":1}`, false, wire.BadArguments, "$.generation is missing"},
-		{"tap", `{"element":1,"generation":7,"x":5}`, false, wire.BadArguments, "$.x"},
+		{"tap", `{"element":1,"generation":7,"x":5}`, false, wire.BadArguments, "x and y together"},
 		{"tap", `{"element":1,"generation":6}`, false, wire.StaleElement, "observe again"},
 		{"tap", `{"element":9,"generation":7}`, false, wire.UnknownElement, "observe again"},
 		{"tap", `{"element":3,"generation":7}`, false, wire.ElementDisabled, "disabled"},
@@ -242,7 +242,7 @@ func TestWaitAndFinish(t *testing.T) {
 
 func TestEveryToolIsWellFormed(t *testing.T) {
 	r := Default()
-	if len(r.Offer()) != 8 || len(r.tools) != 8 {
+	if len(r.Offer(Permissions()...)) != 23 || len(r.tools) != 23 {
 		t.Errorf("%d tools", len(r.Offer()))
 	}
 	for _, tool := range r.tools {

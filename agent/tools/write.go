@@ -12,20 +12,23 @@ import (
 // its error into a refusal.
 func (o *Outcome) write(ctx context.Context, env Env, what string, do func() error) error {
 	if env.Controls == nil {
-		return wire.Refuse(wire.NotLeased, map[string]any{"slot": env.Slot})
+		return notLeased(env)
+	}
+	if err := ctx.Err(); err != nil {
+		return err
 	}
 	err := do()
 	if err == nil {
-		o.Wrote, o.Settle = true, true
+		o.Wrote, o.Settle, o.Scene = true, true, nil
 		return nil
 	}
-	if ctx.Err() != nil && !errors.Is(err, phone.ErrUnknownOutcome) && !errors.Is(err, phone.ErrPartlyTyped) {
-		if _, ok := errors.AsType[*wire.Refusal](err); !ok {
-			return ctx.Err() // nothing was sent
-		}
-	}
 	refusal, sent := explain(env, what, err)
-	o.Wrote = o.Wrote || sent
+	if ctx.Err() != nil && !sent && !isRefusal(err) {
+		return ctx.Err()
+	}
+	if sent {
+		o.Wrote, o.Scene = true, nil
+	}
 	o.Unknown = errors.Is(err, phone.ErrUnknownOutcome)
 	o.Settle = o.Wrote
 	return refusal.Because(err)
@@ -49,7 +52,7 @@ func explain(env Env, what string, err error) (refusal *wire.Refusal, sent bool)
 		return because(wire.PartlyTyped, "reason", err.Error()), true
 	}
 	if r, ok := errors.AsType[*wire.Refusal](err); ok { // the fence's own words, or the phone's
-		return r.With(env.place()), false
+		return r.With(env.place()), errors.Is(err, phone.ErrRejected)
 	}
 	switch {
 	case errors.Is(err, phone.ErrCannotType):
@@ -70,3 +73,5 @@ func explain(env Env, what string, err error) (refusal *wire.Refusal, sent bool)
 	// What had to be read of the phone before the write was not there.
 	return because(wire.ObservationFailed, "detail", err.Error()), false
 }
+
+func notLeased(env Env) error { return wire.Refuse(wire.NotLeased, map[string]any{"slot": env.Slot}) }
