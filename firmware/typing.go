@@ -2,17 +2,10 @@ package firmware
 
 import (
 	"context"
-	"time"
 
 	"phonerack/agent/perception"
 	"phonerack/agent/tools"
 	"phonerack/sync/wire"
-)
-
-// How a field is read back after typing: letters may arrive late.
-const (
-	readBacks     = 3
-	readBackPause = 300 * time.Millisecond
 )
 
 // Type implements action.Controls: phones lose and swap characters, and say nothing. It looks with eyes of its own, so
@@ -31,19 +24,10 @@ func (e explained) Type(ctx context.Context, text string) (string, error) {
 		return tools.TextUnverified, nil
 	}
 	typed.Field = *field
-	for range readBacks {
-		scene, err := eyes.Observe(ctx, perception.Want{})
-		if err != nil {
-			return tools.TextUnverified, nil
-		}
-		if verdict := typed.Verdict(scene); verdict != tools.TextFailed {
-			return verdict, nil
-		}
-		select {
-		case <-time.After(readBackPause):
-		case <-ctx.Done():
-			return tools.TextUnverified, nil
-		}
+	look := func(ctx context.Context) (*perception.Scene, error) { return eyes.Observe(ctx, perception.Want{}) }
+	verdict, _, err := tools.ReadBack(ctx, tools.Env{Look: look, Slot: e.phone.slot, Serial: e.phone.serial}, typed)
+	if err != nil || verdict != tools.TextFailed {
+		return verdict, nil
 	}
 	return "", wire.Refuse(wire.TextDiffers, map[string]any{"slot": e.phone.slot, "serial": e.phone.serial})
 }

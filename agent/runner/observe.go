@@ -108,31 +108,6 @@ func differs(s, t *perception.Scene) bool {
 	return s.Hash != t.Hash
 }
 
-// How often a field is read after typing: letters may arrive late.
-const (
-	readBacks     = 3
-	readBackPause = 300 * time.Millisecond
-)
-
-// readBack compares the field with what was typed and returns the scene that it
-// looked at last.
-func (a *attempt) readBack(ctx context.Context, scene *perception.Scene, typed tools.Typed) (string, *perception.Scene, error) {
-	for n := 1; ; n++ {
-		verdict := typed.Verdict(scene)
-		if verdict != tools.TextFailed || n == readBacks {
-			return verdict, scene, nil
-		}
-		if err := sleep(ctx, readBackPause); err != nil {
-			return verdict, scene, a.whyEnded(ctx)
-		}
-		next, err := a.look(ctx, perception.Want{Image: true})
-		if err != nil {
-			return verdict, scene, err
-		}
-		scene = next
-	}
-}
-
 // sleep blocks for d or until ctx ends.
 func sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)

@@ -35,6 +35,7 @@ type stage struct {
 	generation uint64
 	app        string
 	field      string
+	focused    bool // the field has the cursor
 	count      int
 	did        []string
 	looks      int
@@ -53,13 +54,13 @@ func (s *stage) Observe(_ context.Context, want perception.Want) (*perception.Sc
 			return nil, err
 		}
 	}
-	scene := &perception.Scene{Generation: s.generation, Package: s.app, Activity: ".Main", Width: 1080, Height: 2400}
+	scene := &perception.Scene{Generation: s.generation, Package: s.app, Activity: ".Main", Width: 1080, Height: 2400, Keyboard: s.focused}
 	add := func(e perception.Element) {
 		e.Index, e.Enabled = len(scene.Elements), true
 		e.Bounds = image.Rect(0, 200*e.Index, 1080, 200*e.Index+180)
 		scene.Elements = append(scene.Elements, e)
 	}
-	add(perception.Element{Role: "edit", Text: s.field, Hint: "Search", ID: "a.shop:id/q", Editable: true, Clickable: true})
+	add(perception.Element{Role: "edit", Text: s.field, Hint: "Search", ID: "a.shop:id/q", Editable: true, Clickable: true, Focused: s.focused})
 	add(perception.Element{Role: "button", Text: "Add", ID: "a.shop:id/add", Clickable: true})
 	add(perception.Element{Role: "text", Text: fmt.Sprintf("Basket: %d", s.count)})
 	if s.busy > 0 {
@@ -97,7 +98,10 @@ func (s *stage) Tap(_ context.Context, _, y int) error {
 	if err := s.do("tap %d", y/200); err != nil {
 		return err
 	}
-	if y/200 == 1 {
+	switch y / 200 {
+	case 0:
+		s.focused = true
+	case 1:
 		s.count++
 	}
 	return nil

@@ -164,18 +164,12 @@ func (a *attempt) after(ctx context.Context, step *Step, before *perception.Scen
 	begun := time.Now()
 	scene, moving, err := a.settle(ctx, before, out)
 	step.Text = out.Text
-	if err == nil && out.Typed != nil {
-		step.Text, scene, err = a.readBack(ctx, scene, *out.Typed)
-	}
 	step.Times.Settle = time.Since(begun).Milliseconds()
 	if err != nil {
 		a.scene = nil
 		return a.ended(wire.From(err))
 	}
 	a.scene = scene
-	if step.Text == tools.TextFailed && step.Refusal == nil {
-		went(step, record.Partly, wire.Refuse(wire.TextDiffers, map[string]any{"slot": a.Slot, "serial": a.Phone}))
-	}
 	changed := effect(step, before, scene, moving)
 	return a.progress(step, out, changed)
 }

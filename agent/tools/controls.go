@@ -36,10 +36,10 @@ type Reads interface {
 
 // Documents turns files into text.
 type Documents interface {
-	// Read returns the text of the pages first to last of a document, counted from
-	// 1; a last page of 0 means as many as are read at once. name is the file's own.
-	// The text is shown to a planner as it is.
-	Read(ctx context.Context, file io.Reader, name string, first, last int) (text string, err error)
+	// Read returns the text of a document as it is shown to a planner. name is the
+	// file's own; pages are such as "2" or "1-3,7", counted from 1, and "" means from
+	// the first on. The text counts also with an error: what was read before it.
+	Read(ctx context.Context, file io.Reader, name, pages string) (text string, err error)
 }
 
 // Unsupported are Controls that refuse everything and send nothing. Doubles

@@ -15,7 +15,6 @@ import (
 const (
 	focusLimit   = 4 * time.Second
 	keyboardWait = 1500 * time.Millisecond
-	focusTime    = 700 * time.Millisecond // all of it, without looks
 )
 
 func cannotType(env Env, reason string) error {
@@ -58,9 +57,6 @@ func (o *Outcome) putCursor(ctx context.Context, env Env, field *perception.Elem
 	o.Points = []image.Point{p}
 	if err := o.write(ctx, env, "tap", func() error { return env.Controls.Tap(ctx, p.X, p.Y) }); err != nil {
 		return nil, err
-	}
-	if env.Look == nil {
-		return field, sleep(ctx, focusTime)
 	}
 	var is *perception.Element
 	begun := time.Now()

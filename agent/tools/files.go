@@ -9,7 +9,6 @@ import (
 	"path"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
 
@@ -63,10 +62,10 @@ var pullFile = Tool{
 var readDocument = Tool{
 	Name: "read_document",
 	Description: "Read the text of a document (PDF, EPUB, picture...): a file that came with the task by its name, or a file of the phone by " +
-		`its path, if the task may. pages are such as "2" or "3-5".`,
+		`its path, if the task may. pages are such as "2" or "1-3,7".`,
 	Schema: json.RawMessage(`{"type": "object", "properties": {
 		"file": {"type": "string", "minLength": 1, "maxLength": 500},
-		"pages": {"type": "string", "minLength": 1, "maxLength": 20}},
+		"pages": {"type": "string", "minLength": 1, "maxLength": 60}},
 		"required": ["file"], "additionalProperties": false}`),
 	Annotations: Annotations{ReadOnly: true, Idempotent: true},
 	Role:        Viewer,
@@ -78,20 +77,14 @@ var readDocument = Tool{
 		if err != nil {
 			return err
 		}
-		first, last, ok := pageRange(call.Pages)
-		if !ok {
-			return badArgument(out.Tool, "$.pages", `must be a page or a range of pages, such as "2" or "3-5"`)
+		if !pageNumbers.MatchString(call.Pages) {
+			return badArgument(out.Tool, "$.pages", `must be pages such as "2" or "1-3,7"`)
 		}
-		var text string
-		read := func(r io.Reader) (err error) {
-			text, err = env.Documents.Read(ctx, r, path.Base(call.File), first, last)
+		return env.document(ctx, out.Tool, call.File, func(r io.Reader) error {
+			text, err := env.Documents.Read(ctx, r, path.Base(call.File), call.Pages)
+			out.result(text, "ask for fewer or other pages")
 			return err
-		}
-		if err := env.document(ctx, out.Tool, call.File, read); err != nil {
-			return err
-		}
-		out.result(text, "ask for fewer or other pages")
-		return nil
+		})
 	},
 }
 
@@ -120,25 +113,8 @@ func (e Env) document(ctx context.Context, tool, name string, read func(io.Reade
 	return e.fileFailed(ctx, name, read(file))
 }
 
-var pageNumbers = regexp.MustCompile(`^([1-9][0-9]{0,6})(?:-([1-9][0-9]{0,6}))?$`)
-
-// pageRange reads "2", "3-5" or "".
-func pageRange(s string) (first, last int, ok bool) {
-	if s == "" {
-		return 1, 0, true
-	}
-	m := pageNumbers.FindStringSubmatch(s)
-	if m == nil {
-		return 0, 0, false
-	}
-	first, err1 := strconv.Atoi(m[1])
-	last = first
-	var err2 error
-	if m[2] != "" {
-		last, err2 = strconv.Atoi(m[2])
-	}
-	return first, last, err1 == nil && err2 == nil && first <= last
-}
+// pageNumbers are up to eight pages and ranges, or nothing.
+var pageNumbers = regexp.MustCompile(`^(?:[1-9][0-9]{0,5}(?:-[1-9][0-9]{0,5})?(?:,[1-9][0-9]{0,5}(?:-[1-9][0-9]{0,5})?){0,7})?$`)
 
 // notOnStorage tells why a path does not name a file of the phone's shared
 // storage; "" if it does.

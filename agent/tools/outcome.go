@@ -27,7 +27,6 @@ type Outcome struct {
 	Wrote    bool                // something was sent to the phone, or may have been
 	Unknown  bool                // whether the act happened is not known
 	Text     string              // the verdict on a field that the tool has read back; "" if there was none
-	Typed    *Typed              // text that was not read back, for want of Env.Look: what the next scene has to show
 	Settle   bool                // the screen may change now: wait until it rests
 
 	Scene      *perception.Scene // the tool's own newest look, nil if it has written since: no other look is needed

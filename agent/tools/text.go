@@ -36,6 +36,9 @@ var inputText = Tool{
 		if err != nil {
 			return err
 		}
+		if env.Look == nil {
+			return unsupported("input_text without looks of its own")
+		}
 		field, err := out.field(env, call.target)
 		if err == nil && field != nil {
 			field, err = out.putCursor(ctx, env, field)
@@ -46,16 +49,9 @@ var inputText = Tool{
 		if err := out.write(ctx, env, "typing", func() error { return env.Controls.InputText(ctx, call.Text) }); err != nil {
 			return err
 		}
-		typed := Typed{Text: call.Text}
-		switch {
-		case field == nil:
-			out.Text = TextUnverified
-		case env.Look == nil:
-			typed.Field, typed.Submit = *field, call.Submit
-			out.Typed = &typed
-		default:
-			typed.Field = *field
-			if err := out.readBack(ctx, env, typed, call.Submit); err != nil {
+		out.Text = TextUnverified
+		if field != nil {
+			if err := out.readBack(ctx, env, Typed{Field: *field, Text: call.Text}, call.Submit); err != nil {
 				return err
 			}
 		}
@@ -113,6 +109,9 @@ var clearText = Tool{
 		if err != nil {
 			return err
 		}
+		if env.Look == nil {
+			return unsupported("clear_text without looks of its own")
+		}
 		field, err := out.field(env, call)
 		switch {
 		case err != nil:
@@ -133,10 +132,6 @@ var clearText = Tool{
 		length := utf8.RuneCountInString(field.Text)
 		if err := out.write(ctx, env, "clearing the field", func() error { return env.Controls.ClearText(ctx, length) }); err != nil {
 			return err
-		}
-		out.Text = TextUnverified
-		if env.Look == nil {
-			return nil
 		}
 		out.Text = TextFailed
 		_, err = out.watch(ctx, env, readBackLimit, readBackPause, func(s *perception.Scene) bool {

@@ -74,7 +74,8 @@ func shop(keyboard bool) *perception.Scene {
 
 func execute(t *testing.T, f *finger, s *perception.Scene, tool, args string) (Outcome, error) {
 	t.Helper()
-	return Default().Execute(t.Context(), Env{Controls: f, Scene: s, Slot: 3}, planner.Decision{Tool: tool, Arguments: json.RawMessage(args)})
+	look := func(context.Context) (*perception.Scene, error) { return nil, errors.New("no look is expected") }
+	return Default().Execute(t.Context(), Env{Controls: f, Scene: s, Look: look, Slot: 3}, planner.Decision{Tool: tool, Arguments: json.RawMessage(args)})
 }
 
 func TestTools(t *testing.T) {
@@ -88,7 +89,6 @@ func TestTools(t *testing.T) {
 		{"long_press", `{"element":5,"generation":7}`, []string{"press 500,1900 800ms"}, []image.Point{{X: 500, Y: 1900}}},
 		{"swipe", `{"direction":"up"}`, []string{"swipe 500,1600 500,400 400ms"}, []image.Point{{X: 500, Y: 1600}, {X: 500, Y: 400}}},
 		{"swipe", `{"direction":"left","element":6,"generation":7}`, []string{"swipe 800,1500 200,1500 400ms"}, []image.Point{{X: 800, Y: 1500}, {X: 200, Y: 1500}}},
-		{"input_text", `{"text":"kettle","element":2,"generation":7,"submit":true}`, []string{"tap 400,150", "type kettle", "key enter"}, []image.Point{{X: 400, Y: 150}}},
 		{"press_key", `{"key":"back"}`, []string{"key back"}, nil},
 		{"launch_app", `{"package":"com.phonerack.shop"}`, []string{"launch com.phonerack.shop"}, nil},
 	} {
@@ -102,19 +102,6 @@ func TestTools(t *testing.T) {
 				t.Errorf("%s %s: %+v", c.tool, c.args, out)
 			}
 		})
-	}
-}
-
-func TestTypingSaysWhatTheFieldHasToShow(t *testing.T) {
-	s := shop(true)
-	s.Elements[2].Focused = true
-	f := &finger{}
-	out, err := execute(t, f, s, "input_text", `{"text":"tea"}`)
-	if err != nil || !slices.Equal(f.did, []string{"type tea"}) { // the cursor is there: no touch
-		t.Fatal(f.did, err)
-	}
-	if out.Typed == nil || out.Typed.Text != "tea" || out.Typed.Field.ID != "a:id/q" || out.Target.Index != 2 {
-		t.Errorf("%+v", out.Typed)
 	}
 }
 
@@ -205,19 +192,6 @@ func TestWriteErrors(t *testing.T) {
 	if _, err := Default().Execute(t.Context(), Env{Scene: shop(false)}, planner.Decision{Tool: "press_key", Arguments: json.RawMessage(`{"key":"back"}`)}); !wire.Is(err, wire.NotLeased) {
 		t.Error(err)
 	}
-}
-
-func TestTypingStopsAtTheFirstRefusal(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := &finger{fail: map[string]error{"type": wire.Refuse(wire.NotLeased, nil)}}
-		out, err := execute(t, f, shop(false), "input_text", `{"text":"x","element":2,"generation":7,"submit":true}`)
-		if !wire.Is(err, wire.NotLeased) || !slices.Equal(f.did, []string{"tap 400,150", "type x"}) {
-			t.Errorf("did %q, %v", f.did, err)
-		}
-		if !out.Wrote || out.Typed != nil { // the touch was sent
-			t.Errorf("%+v", out)
-		}
-	})
 }
 
 func TestWaitAndFinish(t *testing.T) {

@@ -9,9 +9,8 @@ import (
 
 // Typed is what a field should hold after typing.
 type Typed struct {
-	Field  perception.Element // as it was before, with the cursor in it
-	Text   string             // that was typed
-	Submit bool               // enter was pressed after it without reading the field: it may be empty or gone
+	Field perception.Element // as it was before, with the cursor in it
+	Text  string             // that was typed
 }
 
 // Verdicts on typed text.
@@ -52,9 +51,6 @@ func (t Typed) judge(scene *perception.Scene) (verdict string, better bool) {
 		verdict = TextFailed
 	} else {
 		verdict = arrived(t.Field.Text, t.Text, field.Text)
-	}
-	if verdict == TextFailed && t.Submit {
-		verdict = TextUnverified
 	}
 	return verdict, verdict != TextVerified
 }
