@@ -90,9 +90,13 @@ func TestRawScreenshots(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for way, read := range map[string]func() (*Picture, error){
-				"plain":      func() (*Picture, error) { return ReadRaw(t.Context(), bytes.NewReader(c.in), c.o) },
-				"in pieces":  func() (*Picture, error) { return ReadRaw(t.Context(), iotest.OneByteReader(bytes.NewReader(c.in)), c.o) },
-				"with EOF":   func() (*Picture, error) { return ReadRaw(t.Context(), iotest.DataErrReader(bytes.NewReader(c.in)), c.o) },
+				"plain": func() (*Picture, error) { return ReadRaw(t.Context(), bytes.NewReader(c.in), c.o) },
+				"in pieces": func() (*Picture, error) {
+					return ReadRaw(t.Context(), iotest.OneByteReader(bytes.NewReader(c.in)), c.o)
+				},
+				"with EOF": func() (*Picture, error) {
+					return ReadRaw(t.Context(), iotest.DataErrReader(bytes.NewReader(c.in)), c.o)
+				},
 				"compressed": func() (*Picture, error) { return ReadGzip(t.Context(), bytes.NewReader(gzipOf(t, c.in)), c.o) },
 			} {
 				p, err := read()
