@@ -13,6 +13,7 @@ import (
 
 	"phonerack/usb/phonesim"
 	"phonerack/usb/phonesim/android"
+	"phonerack/usb/phonesim/android/uia2"
 	"phonerack/usb/phonesim/screen"
 )
 
@@ -66,28 +67,33 @@ type faults struct {
 
 // androidFaults are the flags of android.Faults.
 type androidFaults struct {
-	Dump           string        `enum:"ok,null,noidle,silent,cut" default:"ok" help:"How dumps of the screen fail: ${enum}."`
-	DumpRate       float64       `help:"How often they do, 0 to 1; 0 is always." placeholder:"RATE"`
-	SlowTree       time.Duration `help:"Dumps take so much longer." placeholder:"TIME"`
-	NeverIdle      bool          `help:"An animation without an end."`
-	DropText       float64       `help:"How often a typed character is lost, 0 to 1." placeholder:"RATE"`
-	SwapText       float64       `help:"How often it changes places with the next." placeholder:"RATE"`
-	DropFirst      bool          `help:"The first character of each text is lost."`
-	SwapFirst      bool          `help:"The first two change places."`
-	Composing      bool          `help:"The keyboard holds letters until a space or ENTER."`
-	Capitalize     bool          `help:"The first letter of a sentence becomes a capital."`
-	Autocorrect    bool          `help:"Some words are corrected."`
-	TextDelay      time.Duration `help:"Text arrives over so much time." placeholder:"TIME"`
-	InjectDenied   bool          `help:"All input is refused."`
-	InstallDenied  bool          `help:"No package can be installed."`
-	GrantDenied    bool          `help:"Permissions cannot be granted."`
-	ClipboardLie   bool          `help:"The clipboard command says nothing."`
-	SettingsDenied bool          `help:"Settings cannot be changed."`
-	Black          bool          `help:"Screenshots are black."`
-	Truncate       int           `help:"Screenshots are cut after so many bytes." placeholder:"BYTES"`
-	DisplayWarning bool          `help:"Screenshots come with a warning."`
-	StorageFull    bool          `help:"No write of new space succeeds."`
-	NullFocus      bool          `help:"No window has the focus."`
+	Dump            string        `enum:"ok,null,noidle,silent,cut" default:"ok" help:"How dumps of the screen fail: ${enum}."`
+	DumpRate        float64       `help:"How often they do, 0 to 1; 0 is always." placeholder:"RATE"`
+	SlowTree        time.Duration `help:"Dumps take so much longer." placeholder:"TIME"`
+	NeverIdle       bool          `help:"An animation without an end."`
+	DropText        float64       `help:"How often a typed character is lost, 0 to 1." placeholder:"RATE"`
+	SwapText        float64       `help:"How often it changes places with the next." placeholder:"RATE"`
+	DropFirst       bool          `help:"The first character of each text is lost."`
+	SwapFirst       bool          `help:"The first two change places."`
+	Composing       bool          `help:"The keyboard holds letters until a space or ENTER."`
+	Capitalize      bool          `help:"The first letter of a sentence becomes a capital."`
+	Autocorrect     bool          `help:"Some words are corrected."`
+	TextDelay       time.Duration `help:"Text arrives over so much time." placeholder:"TIME"`
+	InjectDenied    bool          `help:"All input is refused."`
+	InstallDenied   bool          `help:"No package can be installed."`
+	GrantDenied     bool          `help:"Permissions cannot be granted."`
+	ClipboardLie    bool          `help:"The clipboard command says nothing."`
+	SettingsDenied  bool          `help:"Settings cannot be changed."`
+	Black           bool          `help:"Screenshots are black."`
+	Truncate        int           `help:"Screenshots are cut after so many bytes." placeholder:"BYTES"`
+	DisplayWarning  bool          `help:"Screenshots come with a warning."`
+	StorageFull     bool          `help:"No write of new space succeeds."`
+	ServerSlowStart time.Duration `help:"The UiAutomator2 server listens so much later." placeholder:"TIME"`
+	ServerCrash     bool          `help:"It ends at the first request."`
+	ServerHang      bool          `help:"It answers nothing."`
+	ServerStale     bool          `help:"It answers old trees."`
+	ServerError     string        `enum:"none,notconnected,staleobject,deadobject" default:"none" help:"It answers trees with an error: ${enum}."`
+	NullFocus       bool          `help:"No window has the focus."`
 }
 
 // size is a flag like 1080x2400.
@@ -126,6 +132,9 @@ var (
 	}
 	dumpFailures = map[string]android.DumpFailure{
 		"ok": android.DumpOK, "null": android.DumpNullRoot, "noidle": android.DumpNoIdle, "silent": android.DumpSilent, "cut": android.DumpCutOff,
+	}
+	serverErrors = map[string]uia2.ErrorKind{
+		"none": uia2.NoError, "notconnected": uia2.NotConnected, "staleobject": uia2.StaleObject, "deadobject": uia2.DeadObject,
 	}
 	corruptions = map[string]phonesim.Corruption{
 		"none": phonesim.NoCorruption, "garbage": phonesim.Garbage, "magic": phonesim.WrongMagic, "oversize": phonesim.Oversize,
@@ -218,5 +227,8 @@ func (f androidFaults) faults() android.Faults {
 		Capitalize: f.Capitalize, Autocorrect: f.Autocorrect, TextDelay: f.TextDelay,
 		InjectDenied: f.InjectDenied, InstallDenied: f.InstallDenied, GrantDenied: f.GrantDenied, ClipboardLie: f.ClipboardLie, SettingsDenied: f.SettingsDenied,
 		Black: f.Black, Truncate: f.Truncate, DisplayWarning: f.DisplayWarning, StorageFull: f.StorageFull, NullFocus: f.NullFocus,
+		Server: uia2.Faults{
+			SlowStart: f.ServerSlowStart, Crash: f.ServerCrash, Hang: f.ServerHang, Stale: f.ServerStale, Error: serverErrors[f.ServerError],
+		},
 	}
 }

@@ -39,6 +39,8 @@ func (d *daemon) service(name string) service {
 				io.CopyBuffer(writerOnly{s}, io.LimitReader(zeros{}, int64(n)), make([]byte, s.maxWrite))
 			}
 		}
+	case "tcp":
+		return d.portService(args)
 	case "reboot":
 		return func(_ context.Context, s *stream) { d.phone.Reboot(args) }
 	case "root":
@@ -48,6 +50,29 @@ func (d *daemon) service(name string) service {
 	case "unroot":
 		return func(_ context.Context, s *stream) { io.WriteString(s, "adbd not running as root\n") }
 	}
+	return nil
+}
+
+// portService connects to a port of the phone itself, "tcp:6790"; nobody listening is a refusal.
+func (d *daemon) portService(args string) service {
+	ports, ok := d.phone.config.System.(PortSystem)
+	port, err := strconv.Atoi(args)
+	if !ok || err != nil {
+		return nil
+	}
+	serve, ok := ports.Port(port)
+	if !ok {
+		return nil
+	}
+	return func(ctx context.Context, s *stream) { serve(ctx, portConn{s}) }
+}
+
+// portConn is a stream that the program at its end may close.
+type portConn struct{ *stream }
+
+// Close ends reading and writing; the host is told when the service has returned.
+func (c portConn) Close() error {
+	c.stream.close()
 	return nil
 }
 

@@ -34,6 +34,12 @@ type LinkSystem interface {
 	Lstat(path string) (fs.FileInfo, error)
 }
 
+// PortSystem is a System with programs that listen on TCP ports of the phone. Streams to other ports are refused.
+type PortSystem interface {
+	// Port finds who listens on a port. serve speaks to one connection until its reads end, or closes it.
+	Port(port int) (serve func(ctx context.Context, conn io.ReadWriteCloser), ok bool)
+}
+
 // TimedFile is a file under construction that takes its modification time late.
 type TimedFile interface {
 	SetModTime(mtime time.Time)

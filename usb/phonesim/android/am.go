@@ -49,9 +49,7 @@ func amCommand(c *call) int {
 		c.printf("0\n")
 		return 0
 	case "instrument":
-		c.printf("INSTRUMENTATION_STATUS: id=ActivityManagerService\nINSTRUMENTATION_STATUS: Error=Unable to find instrumentation "+
-			"info for: ComponentInfo{%s}\nINSTRUMENTATION_STATUS_CODE: -1\n", lastName(rest))
-		return 0
+		return c.instrument(rest)
 	case "idle-maintenance", "wait-for-broadcast-idle", "get-config", "set-debug-app", "clear-debug-app":
 		return 0
 	}

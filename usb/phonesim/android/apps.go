@@ -201,8 +201,11 @@ func (d *Device) stop(pkg string) {
 	d.killed(pkg)
 }
 
-// killed forgets the process of an app that has ended.
+// killed ends the process of an app, whose windows are gone already.
 func (d *Device) killed(pkg string) {
+	if pkg == serverPackage || pkg == serverTests {
+		d.killServer()
+	}
 	d.mu.Lock()
 	delete(d.pids, pkg)
 	if d.lastFocus.pkg == pkg {

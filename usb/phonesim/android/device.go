@@ -76,6 +76,7 @@ type Device struct {
 	uids       map[string]int
 	installs   int // ever
 	sessions   map[int]*session
+	automation *automation          // nil: nobody has it
 	fresh      map[string]time.Time // input methods that are not known before a time
 	lastFocus  focus                // the last one that was not null
 	log        []string
@@ -154,6 +155,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 
 // boot starts the phone's life anew: a boot id, the time since boot, a faked battery forgotten.
 func (d *Device) boot() {
+	d.killServer()
 	d.screen.SetScreenOn(true)
 	d.screen.SetKeyguard(screen.Keyguard{On: d.config.Locked, PIN: d.config.PIN})
 	d.mu.Lock()

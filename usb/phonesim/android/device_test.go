@@ -218,6 +218,10 @@ func (f *fakeScreen) Tree() *screen.Node {
 	return f.tree
 }
 
+func (f *fakeScreen) Trees() []*screen.Node       { return []*screen.Node{f.Tree()} }
+func (f *fakeScreen) Clipboard() string           { return "" }
+func (f *fakeScreen) SetClipboard(s string) error { f.do("clipboard %q", s); return nil }
+
 func (f *fakeScreen) Render() *image.RGBA {
 	img := image.NewRGBA(image.Rect(0, 0, 108, 240))
 	for y := range 240 {

@@ -44,7 +44,11 @@ type Display interface {
 	SetBattery(percent int, charging bool)
 	SetAnimationScale(scale float64)
 
-	Tree() *screen.Node // nil while the display is off
+	Clipboard() string
+	SetClipboard(text string) error
+
+	Tree() *screen.Node    // nil while the display is off
+	Trees() []*screen.Node // of all windows
 	Render() *image.RGBA
 }
 

@@ -1,6 +1,7 @@
 package android
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -40,7 +41,7 @@ func (c *call) packageEntry(a app) {
 	folder := a.path[:max(strings.LastIndexByte(a.path, '/'), 0)]
 	c.printf("  Package [%s] (%x):\n    %s=%d\n    pkg=Package{%x %s}\n    codePath=%s\n    resourcePath=%s\n", a.name, c.hash("setting"+a.name), user, a.uid,
 		c.hash("package"+a.name), a.name, folder, folder)
-	c.printf("    versionCode=%s minSdk=%d targetSdk=%d\n    versionName=%s\n    flags=%s\n", a.code, a.minSDK, a.targetSDK, a.version, flags)
+	c.printf("    versionCode=%s minSdk=%d targetSdk=%d\n    versionName=%s\n    flags=%s\n", a.code, a.minSDK, a.targetSDK, cmp.Or(a.version, "null"), flags)
 	first, last := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
 	c.mu.Lock()
 	if p := c.installed[a.name]; p != nil {

@@ -3,6 +3,7 @@ package android
 import (
 	"time"
 
+	"phonerack/usb/phonesim/android/uia2"
 	"phonerack/usb/phonesim/screen"
 )
 
@@ -18,6 +19,8 @@ type Faults struct {
 	// NeverIdle is an animation without an end: dumps fail after 10 s, except compressed ones
 	// and while the three animation scales of the settings are 0.
 	NeverIdle bool
+	// Server is what is wrong with the UiAutomator2 server.
+	Server uia2.Faults
 	// NoTTY is a phone on which /dev/tty cannot be opened.
 	NoTTY bool
 

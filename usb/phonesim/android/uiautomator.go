@@ -53,6 +53,11 @@ func (c *call) dump(args []string) int {
 			file = a
 		}
 	}
+	a := c.automate(false)
+	if a == nil {
+		return c.taken()
+	}
+	defer c.letGo(a)
 	f := c.Faults()
 	failure := f.Dump
 	if failure != DumpOK && f.DumpRate > 0 && !c.chance(f.DumpRate) {

@@ -2,7 +2,10 @@ package screen
 
 import (
 	"image"
+	"slices"
 	"strings"
+
+	"phonerack/usb/phonesim/screen/internal/app"
 )
 
 // Node is one view as accessibility reports it. Bounds are in pixels of the display as it is now, clipped
@@ -31,7 +34,29 @@ func (e *Engine) Tree() *Node {
 	if !e.on {
 		return nil
 	}
-	l := e.current().active()
+	return e.current().active().tree()
+}
+
+// Trees returns the visible nodes of every window that is to be seen, the topmost first: the status bar, the
+// keyboard, dialogs, screens.
+func (e *Engine) Trees() []*Node {
+	e.lock()
+	defer e.mu.Unlock()
+	if !e.on {
+		return nil
+	}
+	s := e.current()
+	out := []*Node{e.statusTree(s)}
+	if s.keyboard != nil {
+		out = append(out, s.keyboard.tree())
+	}
+	for _, l := range slices.Backward(s.layers) {
+		out = append(out, l.tree())
+	}
+	return out
+}
+
+func (l *layer) tree() *Node {
 	pkg := l.window.process.app.Package
 	group := func(class, id string, children ...*Node) *Node {
 		return &Node{Class: class, ResourceID: id, Package: pkg, Bounds: l.rect, Enabled: true, Children: children}
@@ -43,6 +68,38 @@ func (e *Engine) Tree() *Node {
 		return frame
 	}
 	return group("android.widget.FrameLayout", "", group("android.widget.LinearLayout", "", frame))
+}
+
+// KeyboardPackage is the package of the nodes that Trees gives for the keyboard.
+const KeyboardPackage = "com.google.android.inputmethod.latin"
+
+func (k *keyboard) tree() *Node {
+	root := &Node{Class: "android.widget.FrameLayout", ResourceID: "android:id/inputArea", Package: KeyboardPackage, Bounds: k.rect, Enabled: true}
+	for _, key := range k.keys {
+		name := key.label
+		if name == "" || name == " " {
+			name = map[keyAction]string{deleteBack: "Delete", enter: "Enter", shift: "Shift", typeText: "Space"}[key.action]
+		}
+		root.Children = append(root.Children, &Node{
+			Class: "android.inputmethodservice.Keyboard$Key", Desc: name, Package: KeyboardPackage, Bounds: key.rect, Enabled: true, Clickable: true,
+		})
+	}
+	return root
+}
+
+func (e *Engine) statusTree(s *scene) *Node {
+	bar := image.Rect(0, 0, s.size.X, e.px(statusBarDP))
+	clock := &Node{
+		Class: "android.widget.TextView", ResourceID: app.SystemUI + ":id/clock", Text: e.now.Format("15:04"), Package: app.SystemUI, Enabled: true,
+		Bounds: image.Rect(e.px(16), 0, e.px(64), bar.Max.Y),
+	}
+	if e.rtl() {
+		clock.Bounds = mirrored(clock.Bounds, s.size.X)
+	}
+	return &Node{
+		Class: "android.widget.FrameLayout", ResourceID: app.SystemUI + ":id/status_bar", Package: app.SystemUI, Bounds: bar, Enabled: true,
+		Children: []*Node{clock},
+	}
 }
 
 // add appends the node of v, unless nothing of it can be seen.

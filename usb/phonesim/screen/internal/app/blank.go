@@ -13,6 +13,9 @@ func (b *Bundle) NewBlank(pkg, activity, version, label string) (*App, error) {
 	if activity == "" {
 		a.Activity = "." // of no use, but not empty
 	}
+	if version == "" {
+		a.Version = "0"
+	}
 	if err := check(a); err != nil {
 		return nil, err
 	}
