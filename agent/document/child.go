@@ -114,7 +114,7 @@ func refused(source Source, r protocol.Refusal) *wire.Refusal {
 func where(s protocol.Stage) string {
 	switch s.Step {
 	case protocol.Start:
-		return "starting its reader"
+		return "starting"
 	case protocol.Counting:
 		return "counting its pages"
 	case protocol.ReadingPage:

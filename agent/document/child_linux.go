@@ -39,58 +39,82 @@ func runChild(life context.Context, program []string, file *os.File, ask protoco
 	// The child dies with the thread that starts it: it has to be there until then.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
+	p, err := start(life, program, file)
+	if err != nil {
+		return end{}, err
+	}
+	// The child sets the same limits on itself; it may also be dead already.
+	_ = restrict(p.pid(), ask.Limits)
+	err = writeRequest(p.request, request)
+	if err == nil {
+		err = a.read(p.answer, func() { _ = restrictMemory(p.pid(), ask.Limits.Memory) })
+	}
+	return p.finish(err), nil
+}
 
-	asked, asking, err := os.Pipe()
+// process is a child from its start to its end.
+type process struct {
+	cmd     *exec.Cmd
+	request *os.File // to its standard input
+	answer  *os.File // from its standard output
+	said    *complaints
+	life    context.Context         // ends it
+	kill    context.CancelCauseFunc // ends life
+	killed  chan struct{}           // closed when it was killed
+}
+
+func (p *process) pid() int { return p.cmd.Process.Pid }
+
+func start(life context.Context, program []string, file *os.File) (*process, error) {
+	asked, request, err := os.Pipe()
 	if err != nil {
-		return end{}, err
+		return nil, err
 	}
-	answered, answering, err := os.Pipe()
+	defer asked.Close()
+	answer, answering, err := os.Pipe()
 	if err != nil {
-		asked.Close()
-		asking.Close()
-		return end{}, err
+		request.Close()
+		return nil, err
 	}
-	defer answered.Close()
-	life, kill := context.WithCancelCause(life)
-	said := &complaints{noisy: func() { kill(errNoisy) }}
-	c := &exec.Cmd{
-		Path: program[0], Args: program,
-		Env: environment, Dir: "/",
-		Stdin: asked, Stdout: answering, Stderr: said, ExtraFiles: []*os.File{file},
+	defer answering.Close()
+	p := &process{request: request, answer: answer, killed: make(chan struct{})}
+	p.life, p.kill = context.WithCancelCause(life)
+	p.said = &complaints{noisy: func() { p.kill(errNoisy) }}
+	p.cmd = &exec.Cmd{
+		Path: program[0], Args: program, Env: environment, Dir: "/",
+		Stdin: asked, Stdout: answering, Stderr: p.said, ExtraFiles: []*os.File{file},
 		SysProcAttr: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
 		WaitDelay:   time.Second, // for a standard error that somebody else holds
 	}
-	err = c.Start()
-	asked.Close()
-	answering.Close()
-	if err != nil {
-		asking.Close()
-		return end{}, err
+	if err := p.cmd.Start(); err != nil {
+		p.kill(err)
+		request.Close()
+		answer.Close()
+		return nil, err
 	}
-	killed := make(chan struct{}) // closed when the kill is done
-	context.AfterFunc(life, func() {
-		defer close(killed)
-		_ = unix.Kill(-c.Process.Pid, unix.SIGKILL)
-		_ = answered.SetReadDeadline(time.Now()) // whoever else holds the other end
+	context.AfterFunc(p.life, func() {
+		defer close(p.killed)
+		_ = unix.Kill(-p.pid(), unix.SIGKILL)  // its group: nobody has reaped it, so the number is its own
+		_ = answer.SetReadDeadline(time.Now()) // whoever else holds the other end
 	})
-	// The child sets the same limits on itself; it may also be dead already.
-	_ = restrict(c.Process.Pid, ask.Limits)
-	err = writeRequest(asking, request)
-	if err == nil {
-		err = a.read(answered, func() { _ = restrictMemory(c.Process.Pid, ask.Limits.Memory) })
-	}
-	// Whole or not, there is nothing more to come. Until the child is reaped its number stays its own, and its group's.
-	kill(err)
-	awaitDeath(c.Process.Pid)
-	<-killed
-	_ = c.Wait()
-	e := end{exit: c.ProcessState.String(), cpu: c.ProcessState.UserTime() + c.ProcessState.SystemTime(), complaints: said.String()}
+	return p, nil
+}
+
+// finish ends and reaps the child after its answer, which is whole if err is nil: nothing more is to come.
+func (p *process) finish(err error) end {
+	p.kill(err)
+	awaitDeath(p.pid())
+	<-p.killed
+	_ = p.cmd.Wait() // how it ended is in its state
+	p.answer.Close()
+	state := p.cmd.ProcessState
+	e := end{exit: state.String(), cpu: state.UserTime() + state.SystemTime(), complaints: p.said.String()}
 	if err != nil {
-		e.err = context.Cause(life) // the first reason
-		status, _ := c.ProcessState.Sys().(syscall.WaitStatus)
+		e.err = context.Cause(p.life) // the first reason
+		status, _ := state.Sys().(syscall.WaitStatus)
 		e.killed = status.Signaled() && errors.Is(e.err, io.ErrUnexpectedEOF)
 	}
-	return e, nil
+	return e
 }
 
 // restrict bounds what a child may use but for its memory.
@@ -117,6 +141,10 @@ func restrictMemory(pid int, more uint64) error {
 		return err
 	}
 	n := pages*uint64(os.Getpagesize()) + more
+	var own unix.Rlimit
+	if err := unix.Prlimit(pid, unix.RLIMIT_AS, nil, &own); err != nil || own.Max <= n { // root could raise it
+		return err
+	}
 	return unix.Prlimit(pid, unix.RLIMIT_AS, &unix.Rlimit{Cur: n, Max: n}, nil)
 }
 

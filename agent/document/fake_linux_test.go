@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -123,8 +124,14 @@ var parts = map[string]func(fake, protocol.Request){
 	"limits": func(f fake, _ protocol.Request) { // tells the limits that the parent has set
 		f.begin(1)
 		f.stage(protocol.ReadingPage, 1)
-		time.Sleep(100 * time.Millisecond) // the parent hears of the first stage meanwhile
-		b, _ := os.ReadFile("/proc/self/limits")
+		var b []byte
+		for range 500 { // until the parent has heard of the first stage
+			b, _ = os.ReadFile("/proc/self/limits")
+			if addressSpace := regexp.MustCompile(`Max address space +\d`); addressSpace.Match(b) {
+				break
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
 		f.send(protocol.PageFrame, protocol.Page{Number: 1, Text: string(b)})
 		f.end()
 	},

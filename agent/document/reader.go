@@ -45,7 +45,7 @@ func orElse[T int | int64 | time.Duration](v *T, otherwise T) {
 // Reader reads documents. Its fields are set before the first use and stay as they are. Its methods may be called by
 // several goroutines.
 type Reader struct {
-	// Program is the command line of the child, such as /proc/self/exe render-document. It gets nothing of this process's environment.
+	// Program is the command line of the child, its first word an absolute path: /proc/self/exe render-document. It gets nothing of this process's environment.
 	Program []string
 	Limits  Limits
 	Logger  *slog.Logger // nil means slog.Default()
@@ -93,7 +93,7 @@ func (r *Reader) run(ctx context.Context, source Source, file *os.File, ask prot
 		if _, refused := errors.AsType[*wire.Refusal](err); refused {
 			return nil, err
 		}
-		return nil, source.refuse(wire.DocumentCrashed, map[string]any{"where": "starting its reader", "detail": err.Error()}).Because(err)
+		return nil, source.refuse(wire.DocumentCrashed, map[string]any{"where": "starting", "detail": err.Error()}).Because(err)
 	}
 	log := r.Logger
 	if log == nil {

@@ -126,9 +126,9 @@ func TestChildrenThatFail(t *testing.T) {
 		part  string // of the sentence
 		pages int    // that are kept
 	}{
-		"hang":                {wire.DocumentTimeout, "starting its reader took longer than 500 ms", 0},
-		"hang late":           {wire.DocumentTimeout, "page 2 took longer than 500 ms", 1},
-		"exit":                {wire.DocumentCrashed, "starting its reader made its reader fail (exit status 0)", 0},
+		"hang":                {wire.DocumentTimeout, "starting took longer than 2000 ms", 0},
+		"hang late":           {wire.DocumentTimeout, "page 2 took longer than 2000 ms", 1},
+		"exit":                {wire.DocumentCrashed, "starting made its reader fail (exit status 0)", 0},
 		"abort":               {wire.DocumentCrashed, "page 2 made its reader fail (exit status 7: some error: broken)", 1},
 		"segfault":            {wire.DocumentCrashed, "counting its pages made its reader fail (", 0},
 		"close stdout":        {wire.DocumentCrashed, "opening it made its reader fail (signal: killed)", 0},
@@ -145,7 +145,7 @@ func TestChildrenThatFail(t *testing.T) {
 			r := fakeReader(t, part)
 			r.Limits.Wall = 10 * time.Second
 			if strings.HasPrefix(part, "hang") {
-				r.Limits.Wall = 500 * time.Millisecond
+				r.Limits.Wall = 2 * time.Second
 			}
 			begun := time.Now()
 			d, err := r.Read(t.Context(), FromBytes("x.pdf", []byte("x")), Request{Text: true, Images: part == "picture fails"})
@@ -243,7 +243,7 @@ func TestOffspringDiesWithTheChild(t *testing.T) {
 	for _, password := range []string{"", "so that the answer has no end"} {
 		begun := time.Now()
 		r := fakeReader(t, "offspring")
-		r.Limits.Wall = time.Second
+		r.Limits.Wall = 3 * time.Second
 		d, err := r.Read(t.Context(), FromBytes("x", []byte("x")), Request{Text: true, Password: password})
 		if err != nil || len(d.Pages) != 1 || (len(d.Problems) == 0) != (password == "") {
 			t.Fatalf("%+v, %v", d, err)
@@ -322,7 +322,7 @@ func TestOnlySoManyChildrenAtOnce(t *testing.T) {
 func TestProgramThatCannotBeStarted(t *testing.T) {
 	for _, program := range [][]string{nil, {"/none"}} {
 		r := &Reader{Program: program}
-		if _, err := r.Read(t.Context(), FromBytes("x", []byte("x")), text); !wire.Is(err, wire.DocumentCrashed) || !strings.Contains(err.Error(), "starting its reader") {
+		if _, err := r.Read(t.Context(), FromBytes("x", []byte("x")), text); !wire.Is(err, wire.DocumentCrashed) || !strings.Contains(err.Error(), "starting made its reader fail") {
 			t.Error(err)
 		}
 	}
