@@ -31,6 +31,7 @@ type attempt struct {
 
 	scene   *perception.Scene // to decide on; nil: look first
 	seen    time.Time         // when the newest look was over
+	looks   int               // begun
 	looking time.Duration     // spent on scene beyond the step before
 	asked   question          // the newest one
 	down    *outage           // the planner is out of reach; nil: it is not

@@ -31,6 +31,7 @@ func (a *attempt) look(ctx context.Context, want perception.Want) (*perception.S
 	inner, cancel := context.WithTimeout(ctx, a.limits.Look)
 	defer cancel()
 	for n := 1; ; n++ {
+		a.looks++
 		scene, err := a.Observer.Observe(inner, want)
 		a.seen = time.Now()
 		if ctx.Err() != nil {
@@ -54,8 +55,8 @@ func (a *attempt) look(ctx context.Context, want perception.Want) (*perception.S
 
 // settle observes until the screen rests, or the limit is spent; the last scene
 // then counts, and moving is set. A screen rests when two looks in a row show the
-// same tree, or pictures that hardly differ: two in a row where there is no tree,
-// three where trees differ, as under a clock that ticks. A screen that is as it
+// same tree, or pictures that hardly differ: two in a row where there is no tree
+// to go by, three where trees differ, as under a clock that ticks. A screen that is as it
 // was before gets some time to react. An act that changes nothing needs one look,
 // its own if it had one.
 func (a *attempt) settle(ctx context.Context, before *perception.Scene, out tools.Outcome) (scene *perception.Scene, moving bool, err error) {
@@ -78,7 +79,7 @@ func (a *attempt) settle(ctx context.Context, before *perception.Scene, out tool
 		if err != nil {
 			return nil, false, err
 		}
-		trees := scene.NoTree == "" && next.NoTree == ""
+		trees := scene.NoTree == "" && next.NoTree == "" || scene.Picture == nil || next.Picture == nil
 		calm++
 		if !alike(scene, next) {
 			calm = 0

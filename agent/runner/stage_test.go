@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"image"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -44,6 +45,13 @@ type stage struct {
 	lose       int  // letters that typing loses
 	busy       int  // looks at which the page still changes
 	pictures   bool // scenes come with an image
+	noTree     string
+	parts      []perception.Part
+	paint      func(img *image.RGBA) // on an image that is grey
+	more       []perception.Element  // below the others
+	shift      int                   // pixels by which the elements lie lower
+	dialog     []perception.Element  // in the place of all others
+	onTap      func(y int)           // in the place of what a tap does
 }
 
 func (s *stage) Observe(_ context.Context, want perception.Want) (*perception.Scene, error) {
@@ -57,8 +65,58 @@ func (s *stage) Observe(_ context.Context, want perception.Want) (*perception.Sc
 	scene := &perception.Scene{Generation: s.generation, Package: s.app, Activity: ".Main", Width: 1080, Height: 2400, Keyboard: s.focused}
 	add := func(e perception.Element) {
 		e.Index, e.Enabled = len(scene.Elements), true
-		e.Bounds = image.Rect(0, 200*e.Index, 1080, 200*e.Index+180)
+		if e.Bounds.Empty() {
+			e.Bounds = boundsOfRow(e.Index).Add(image.Pt(0, s.shift))
+		}
+		e.Key = keyOf(e)
 		scene.Elements = append(scene.Elements, e)
+	}
+	scene.NoTree, scene.Parts = s.noTree, s.parts
+	if s.noTree == "" {
+		s.elements(add)
+	}
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%s %q %d %d %d", s.app, s.field, s.count, s.busy, len(scene.Elements))
+	for _, e := range slices.Concat(s.more, s.dialog) {
+		fmt.Fprintf(h, " %s %q", e.Role, e.Text)
+	}
+	scene.Hash = h.Sum64()
+	if s.pictures && (want.Image || want.ImageIfThin && s.noTree != "") {
+		img := image.NewRGBA(image.Rect(0, 0, 135, 300)) // the display is scaled
+		for i := range img.Pix {
+			img.Pix[i] = 0x80
+		}
+		if s.paint != nil {
+			s.paint(img)
+		}
+		var err error
+		if scene.Picture, err = frame.Encode(img, frame.Options{}); err != nil {
+			return nil, err
+		}
+	}
+	return scene, nil
+}
+
+// boundsOfRow is where an element stands that says nothing else.
+func boundsOfRow(row int) image.Rectangle { return image.Rect(0, 200*row, 1080, 200*row+180) }
+
+// keyOf is a content key: a field keeps its own whatever it holds.
+func keyOf(e perception.Element) uint64 {
+	if e.Editable {
+		e.Text = ""
+	}
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%s %s %s %s", e.Role, e.ID, e.Text, e.Hint)
+	return h.Sum64()
+}
+
+// elements adds what the stage shows.
+func (s *stage) elements(add func(perception.Element)) {
+	for _, e := range s.dialog {
+		add(e)
+	}
+	if s.dialog != nil {
+		return
 	}
 	add(perception.Element{Role: "edit", Text: s.field, Hint: "Search", ID: "a.shop:id/q", Editable: true, Clickable: true, Focused: s.focused})
 	add(perception.Element{Role: "button", Text: "Add", ID: "a.shop:id/add", Clickable: true})
@@ -67,20 +125,9 @@ func (s *stage) Observe(_ context.Context, want perception.Want) (*perception.Sc
 		s.busy--
 		add(perception.Element{Role: "text", Text: fmt.Sprintf("Loading %d", s.busy)})
 	}
-	h := fnv.New64a()
-	fmt.Fprintf(h, "%s %q %d %d %d", s.app, s.field, s.count, s.busy, len(scene.Elements))
-	scene.Hash = h.Sum64()
-	if s.pictures && want.Image {
-		img := image.NewRGBA(image.Rect(0, 0, 540, 1200)) // the display is scaled
-		for i := range img.Pix {
-			img.Pix[i] = 0x80
-		}
-		var err error
-		if scene.Picture, err = frame.Encode(img, frame.Options{}); err != nil {
-			return nil, err
-		}
+	for _, e := range s.more {
+		add(e)
 	}
-	return scene, nil
 }
 
 func (s *stage) do(format string, args ...any) error {
@@ -98,10 +145,12 @@ func (s *stage) Tap(_ context.Context, _, y int) error {
 	if err := s.do("tap %d", y/200); err != nil {
 		return err
 	}
-	switch y / 200 {
-	case 0:
+	switch {
+	case s.onTap != nil:
+		s.onTap(y)
+	case y/200 == 0:
 		s.focused = true
-	case 1:
+	case y/200 == 1:
 		s.count++
 	}
 	return nil
@@ -134,6 +183,7 @@ func (s *stage) Swipe(context.Context, int, int, int, int, time.Duration) error 
 type talk struct {
 	answers  []any
 	requests []planner.Request
+	tokens   int // that it counts for each decision
 }
 
 func (p *talk) Decide(ctx context.Context, req planner.Request) (planner.Decision, error) {
@@ -144,13 +194,23 @@ func (p *talk) Decide(ctx context.Context, req planner.Request) (planner.Decisio
 		return planner.Decision{}, a
 	case func(context.Context) error:
 		return planner.Decision{}, a(ctx)
+	case func(context.Context) (string, error):
+		answer, err := a(ctx)
+		if err != nil {
+			return planner.Decision{}, err
+		}
+		return p.decision(req, answer), nil
 	case string:
-		_, screen, _ := strings.Cut(req.UserPrompt, "\nscreen ")
-		gen, _, _ := strings.Cut(screen, ":")
-		tool, args, _ := strings.Cut(strings.ReplaceAll(a, "$gen", gen), " ")
-		return planner.Decision{Tool: tool, Arguments: json.RawMessage(args)}, nil
+		return p.decision(req, a), nil
 	}
 	return planner.Decision{}, errors.New("the test says nothing")
+}
+
+func (p *talk) decision(req planner.Request, answer string) planner.Decision {
+	_, screen, _ := strings.Cut(req.UserPrompt, "\nscreen ")
+	gen, _, _ := strings.Cut(screen, ":")
+	tool, args, _ := strings.Cut(strings.ReplaceAll(answer, "$gen", gen), " ")
+	return planner.Decision{Tool: tool, Arguments: json.RawMessage(args), Tokens: p.tokens}
 }
 
 const (

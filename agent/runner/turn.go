@@ -87,9 +87,10 @@ func (a *attempt) repeats(step *Step, d planner.Decision) *Result {
 func (a *attempt) execute(ctx context.Context, step *Step, d planner.Decision) (tools.Outcome, error) {
 	begun := time.Now()
 	defer func() { step.Times.Act = time.Since(begun).Milliseconds() }()
+	looks := a.looks
 	out, err := a.tools.Execute(ctx, a.env(), d)
 	a.wrote = a.wrote || out.Wrote
-	if !a.again(d, out, err) || sleep(ctx, lookPause) != nil {
+	if !a.again(d, out, err, a.looks != looks) || sleep(ctx, lookPause) != nil {
 		return out, err
 	}
 	a.log.Warn("act is repeated", "tool", d.Tool, "error", err)
@@ -117,16 +118,11 @@ func (a *attempt) env() tools.Env {
 // again tells whether an act that failed may be tried once more: the phone did
 // not answer what had to be read, and the act does the same a second time. These
 // are the tools that the registry calls idempotent (starting and stopping an
-// app, waiting, reading...) and the key home. An act of which nobody knows
-// whether it happened is never repeated.
-func (a *attempt) again(d planner.Decision, out tools.Outcome, err error) bool {
-	refusal, ok := errors.AsType[*wire.Refusal](err)
-	if !ok || out.Unknown {
-		return false
-	}
-	switch refusal.Code {
-	case wire.ObservationFailed, wire.PhoneTimeout, wire.HelperFailed:
-	default:
+// app, listing apps, reading files...) and the key home. An act of which nobody
+// knows whether it happened is never repeated, nor one that has looked at the
+// screen itself: its elements are out of date then.
+func (a *attempt) again(d planner.Decision, out tools.Outcome, err error, looked bool) bool {
+	if out.Unknown || looked || !wire.Is(err, wire.ObservationFailed) && !wire.Is(err, wire.HelperFailed) {
 		return false
 	}
 	for _, t := range a.tools.Tools() {
