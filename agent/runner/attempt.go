@@ -197,6 +197,6 @@ func (a *attempt) note(step *Step, scene *perception.Scene) {
 func (a *attempt) hide(s *Step) {
 	s.Arguments = a.mask.JSON(s.Arguments)
 	s.Refusal = a.mask.Refusal(s.Refusal)
-	s.Changes = a.mask.Texts(s.Changes)
-	s.Target, s.Result, s.Message = a.mask.Text(s.Target), a.mask.Text(s.Result), a.mask.Text(s.Message)
+	s.Target, s.Changes = a.mask.Line(s.Target), a.mask.Lines(s.Changes)
+	s.Result, s.Message = a.mask.Text(s.Result), a.mask.Text(s.Message)
 }

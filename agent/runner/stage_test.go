@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"image"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -245,3 +246,12 @@ func wantEnd(t *testing.T, got Result, outcome Outcome, code wire.Code) {
 		t.Errorf("ended %s %s (%s), want %s %s", got.Outcome, is, got.Message, outcome, code)
 	}
 }
+
+// store is what tools read of a phone beyond its screen.
+type store struct{}
+
+func (store) Apps(context.Context) ([]phone.App, error) {
+	return []phone.App{{Package: "a.shop", Label: "Shop"}, {Package: "a.home"}}, nil
+}
+
+func (store) Pull(context.Context, string, io.Writer, int64) error { return phone.ErrRejected }

@@ -112,18 +112,54 @@ func joins(before, value, after string) bool {
 }
 
 func letter(r rune) bool {
-	return (unicode.IsLetter(r) || unicode.IsDigit(r)) &&
+	return (r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r)) &&
 		!unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai)
 }
 
-// Texts masks each text.
-func (m Mask) Texts(list []string) []string {
+// Line masks a line in which texts stand as JSON strings, each by itself.
+func (m Mask) Line(s string) string {
 	if len(m.values) == 0 {
-		return list
+		return s
 	}
-	out := make([]string, len(list))
-	for i, s := range list {
-		out[i] = m.Text(s)
+	var b strings.Builder
+	for {
+		before, rest, ok := strings.Cut(s, `"`)
+		b.WriteString(before)
+		if !ok {
+			return b.String()
+		}
+		end := closing(rest)
+		var text string
+		if end < 0 || json.Unmarshal([]byte(`"`+rest[:end]+`"`), &text) != nil {
+			b.WriteString(`"` + m.within(rest, quoted)) // no JSON string
+			return b.String()
+		}
+		if masked := m.Text(text); masked != text {
+			rest, end = quoted(masked)+rest[end:], len(quoted(masked))
+		}
+		b.WriteString(`"` + rest[:end] + `"`)
+		s = rest[end+1:]
+	}
+}
+
+// closing finds the quotation mark that ends a JSON string, -1 if there is none.
+func closing(s string) int {
+	for i := 0; i < len(s); i++ {
+		switch s[i] {
+		case '\\':
+			i++
+		case '"':
+			return i
+		}
+	}
+	return -1
+}
+
+// Lines masks each line.
+func (m Mask) Lines(list []string) []string {
+	out := slices.Clone(list)
+	for i, s := range out {
+		out[i] = m.Line(s)
 	}
 	return out
 }
@@ -171,9 +207,10 @@ func (m Mask) Scene(s *perception.Scene) string {
 		if secret(*e) {
 			e.Text = ""
 		}
-		e.Text, e.Description, e.Hint = m.Text(e.Text), m.Text(e.Description), m.Text(e.Hint)
+		e.Text, e.Description, e.Hint = m.Text(e.Text), m.Text(e.Description), m.Text(e.Hint) // before they are cut
 	}
-	return m.within(c.Prompt(), quoted) // a dialog's title is no element
+	screen, elements, _ := strings.Cut(c.Prompt(), "\n")
+	return m.Line(screen) + "\n" + elements // a dialog's title is no element
 }
 
 // quoted is how a value stands within a JSON string.

@@ -46,6 +46,16 @@ func TestMaskPutsNamesInThePlaceOfValues(t *testing.T) {
 	if got := string(m.JSON(json.RawMessage(`{"b":1.0,"a":2}`))); got != `{"b":1.0,"a":2}` {
 		t.Errorf("nothing to hide, but %s", got)
 	}
+	for line, want := range map[string]string{
+		`edit "red" hint="a \"red\" one" id="a:id/red_x" -> edit "yes" "yes sir"`: `edit "(param colour)" hint="a \"(param colour)\" one" id="a:id/red_x" -> edit "(answer 3)" "yes sir"`,
+		`edit "open 4711`: `edit "open (param pin)`,
+		`plain`:           `plain`,
+		`"<b>" "\u202e"`:  `"<b>" "\u202e"`, // what is not masked stays as it is written
+	} {
+		if got := m.Line(line); got != want {
+			t.Errorf("%s:\n got %s\nwant %s", line, got, want)
+		}
+	}
 	r := m.Refusal(wire.Refuse(wire.CannotType, map[string]any{"reason": "cannot type 4711", "slot": 3}))
 	if strings.Contains(r.Error(), "4711") || r.Args["slot"] != 3 {
 		t.Error(r)
