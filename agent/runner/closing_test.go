@@ -15,7 +15,7 @@ import (
 	"phonerack/sync/wire"
 )
 
-var perceptionErr = errors.New("the phone says nothing")
+var errSilent = errors.New("the phone says nothing")
 
 // popupOn shows a popup at its touchable rows 4 (decline) and 5 (accept).
 func popupOn(s *stage, says, decline, accept string) {

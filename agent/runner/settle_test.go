@@ -129,7 +129,7 @@ func TestEffectsAreHonest(t *testing.T) {
 func TestAllTriesToLookHaveOneDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &stage{app: "a.shop"}
-		s.lookErr = func(int) error { time.Sleep(30 * time.Second); return perceptionErr }
+		s.lookErr = func(int) error { time.Sleep(30 * time.Second); return errSilent }
 		r, _ := newRunner(s, finishWell)
 		r.Limits.Observations = 100
 		begun := time.Now()
