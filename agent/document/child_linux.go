@@ -156,7 +156,10 @@ func awaitDeath(pid int) {
 
 // nameless returns an empty file that exists in memory only.
 func nameless() (*os.File, error) {
-	fd, err := unix.MemfdCreate("document", unix.MFD_CLOEXEC)
+	fd, err := unix.MemfdCreate("document", unix.MFD_CLOEXEC|unix.MFD_NOEXEC_SEAL)
+	if errors.Is(err, unix.EINVAL) { // before Linux 6.3
+		fd, err = unix.MemfdCreate("document", unix.MFD_CLOEXEC)
+	}
 	if err != nil {
 		return nil, os.NewSyscallError("memfd_create", err)
 	}
