@@ -27,6 +27,14 @@ func (p limitedPhone) Info(context.Context) (action.PhoneInfo, error) {
 	return action.PhoneInfo{}, p.refusal
 }
 
+func (p limitedPhone) HelperStatus(context.Context) (action.HelperStatus, error) {
+	return action.HelperStatus{}, p.refusal
+}
+
+func (p limitedPhone) InstallHelpers(context.Context, action.Fence) error { return p.refusal }
+
+func (p limitedPhone) RemoveHelpers(context.Context, action.Fence) error { return p.refusal }
+
 func (p limitedPhone) Under(action.Fence) action.Controls { return refused{p.refusal} }
 
 // refused implements action.Controls for a phone that cannot be touched.

@@ -177,7 +177,7 @@ func (r *Rack) furnish(o Options, hello adb.Options) {
 		for _, b := range r.config.Board.Slots {
 			source := newUSBSource(b.Path, o.Dialer)
 			r.bus.sources[b.Path] = source
-			r.slots[b.Number] = newSlot(b.Number, b.Label, source, hello, r.book, r.log)
+			r.slots[b.Number] = newSlot(b.Number, b.Label, source, r, hello)
 		}
 		if r.bus.watch == nil {
 			r.bus.watch = func(ctx context.Context) <-chan bus.Event {
@@ -187,7 +187,7 @@ func (r *Rack) furnish(o Options, hello adb.Options) {
 		r.tree.Add(r.bus)
 	}
 	for _, s := range r.config.Streams {
-		r.slots[s.Slot] = newSlot(s.Slot, "", streamSource{s}, hello, r.book, r.log)
+		r.slots[s.Slot] = newSlot(s.Slot, "", streamSource{s}, r, hello)
 	}
 	for _, s := range r.slots {
 		tree := suture.New(fmt.Sprintf("slot %d", s.number), r.spec())

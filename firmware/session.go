@@ -8,6 +8,7 @@ import (
 
 	"phonerack/agent/perception"
 	"phonerack/agent/phone"
+	"phonerack/agent/phone/appium"
 	"phonerack/firmware/action"
 	"phonerack/usb/adb"
 )
@@ -39,6 +40,7 @@ func (s *slot) session(ctx, attached context.Context, serial string) error {
 	defer s.close(l.conn)
 	err = s.watch(ctx, l)
 	if _, now := s.snapshot(); now != nil {
+		s.stopHelpers(now)
 		s.part(now)
 	}
 	if ctx.Err() == nil {
@@ -77,12 +79,14 @@ func (s *slot) connect(ctx context.Context, serial string) (*live, error) {
 func (s *slot) attach(ctx context.Context, conn *adb.Conn, serial string) (*live, error) {
 	attachCtx, cancel := context.WithTimeout(ctx, attachTimeout)
 	defer cancel()
-	p, err := phone.Attach(attachCtx, conn, phone.Options{Serial: serial, Strategies: s.knownWays(serial), Logger: s.log})
+	helper := appium.New(conn, appium.Options{Logger: s.log})
+	p, err := phone.Attach(attachCtx, conn, phone.Options{Serial: serial, Strategies: s.knownWays(serial), Helpers: helper, Logger: s.log})
 	switch {
 	case err == nil:
-		l := &live{conn: conn, phone: p, serial: p.Info().Serial, eyes: perception.NewObserver(p, perception.Options{})}
+		l := &live{conn: conn, phone: p, serial: p.Info().Serial, helper: helper, helpers: s.helpers, eyes: perception.NewObserver(p, perception.Options{})}
 		l.hand = &hand{slot: s.number, observer: l.eyes.View()}
 		s.meet(ctx, l)
+		s.helpersOnArrival(attachCtx, l)
 		s.ready(l)
 		return l, nil
 	case conn.Err() != nil, ctx.Err() != nil:

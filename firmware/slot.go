@@ -11,7 +11,9 @@ import (
 
 	"phonerack/agent/perception"
 	"phonerack/agent/phone"
+	"phonerack/agent/phone/appium"
 	"phonerack/firmware/action"
+	"phonerack/firmware/lease"
 	"phonerack/firmware/phonebook"
 	"phonerack/usb/adb"
 )
@@ -26,12 +28,14 @@ const (
 
 // A slot owns what sits at one place of the rack. Only its owner, Serve, opens and closes phones.
 type slot struct {
-	number int
-	label  string
-	source source
-	hello  adb.Options // what each phone is greeted with
-	book   *phonebook.Book
-	log    *slog.Logger
+	number  int
+	label   string
+	source  source
+	hello   adb.Options // what each phone is greeted with
+	book    *phonebook.Book
+	leases  *lease.Table
+	helpers string // folder of the helper apps; "" if there is none
+	log     *slog.Logger
 
 	mu    sync.Mutex
 	state action.PhoneState // guarded by mu, as is live
@@ -40,16 +44,18 @@ type slot struct {
 
 // live is one connection to one phone.
 type live struct {
-	conn   *adb.Conn
-	phone  *phone.Phone // nil if only shell and files work
-	serial string
-	eyes   *perception.Observer // of which everybody who looks has a view; nil as phone
-	hand   *hand                // the eyes of people; a task has its own; nil as phone
-	entry  *phonebook.Entry     // what is remembered of the phone; nil as phone, or if the database gave none
+	conn    *adb.Conn
+	phone   *phone.Phone // nil if only shell and files work
+	serial  string
+	eyes    *perception.Observer // of which everybody who looks has a view; nil as phone
+	hand    *hand                // the eyes of people; a task has its own; nil as phone
+	helper  *appium.Helper       // drives the helper apps, if there are any; nil as phone
+	helpers string               // folder of the helper apps; "" if there is none
+	entry   *phonebook.Entry     // what is remembered of the phone; nil as phone, or if the database gave none
 }
 
-func newSlot(number int, label string, src source, hello adb.Options, book *phonebook.Book, log *slog.Logger) *slot {
-	s := &slot{number: number, label: label, source: src, hello: hello, book: book, log: log.With("slot", number)}
+func newSlot(number int, label string, src source, r *Rack, hello adb.Options) *slot {
+	s := &slot{number: number, label: label, source: src, hello: hello, book: r.book, leases: r.leases, helpers: r.config.Helpers.Folder, log: r.log.With("slot", number)}
 	s.hello.Logger = s.log
 	s.hello.OnPrompt = func() { s.become(action.Unauthorized, "accept the debugging prompt on the phone") }
 	s.state = action.PhoneState{Slot: number, Label: label, Port: src.port(), State: action.Empty, Since: time.Now()}

@@ -109,7 +109,14 @@ func (t *task) run(spec action.TaskSpec) {
 		}
 	}()
 	t.log.Info("task started", "actor", t.status.StartedBy)
+	t.tidy()
+	if t.live.wantsHelpers() {
+		if err := t.live.startHelpers(t.ctx, t.lease); err != nil {
+			t.log.Warn("the helpers do not run; the task does without", "err", err)
+		}
+	}
 	result := t.attempt(spec)
+	t.leave(result)
 	t.cancel(nil)
 	<-watching
 	t.conclude(result)
@@ -128,7 +135,7 @@ func (t *task) attempt(spec action.TaskSpec) (result runner.Result) {
 	}()
 	folder := t.rack.taskFolder(t.id)
 	run := runner.Runner{
-		Observer: t.live.eyes.View(), Controls: t.live.phone.Under(t.lease), Planner: t.rack.planner,
+		Observer: t.live.eyes.View(), Controls: t.live.phone.Under(t.fence()), Planner: t.rack.planner,
 		Reads: t.live.phone, Keep: newKeeper(folder).keep, Install: t.input, Ask: t.ask,
 		Slot: spec.Slot, Phone: t.live.serial, Device: t.device(), Gone: t.live.conn.Done(), Screens: t.rack.screens,
 		Trajectory: folder, Logger: t.rack.log, OnStep: t.step, OnState: t.stands,

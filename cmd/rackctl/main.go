@@ -44,6 +44,7 @@ type commands struct {
 	Push      pushCommand    `cmd:"" help:"Copy a file to a phone."`
 	Pull      pullCommand    `cmd:"" help:"Copy a file from a phone."`
 	Hold      holdCommand    `cmd:"" help:"Keep a slot for yourself, keep it longer, or give it back."`
+	Helpers   helperCommands `cmd:"" help:"Install and remove the helper apps of a phone."`
 	Task      taskCommands   `cmd:"" help:"Run and follow tasks."`
 	Actions   actionsCommand `cmd:"" help:"List what rackd can be asked for, with schemas."`
 }

@@ -21,6 +21,7 @@ type taskCommands struct {
 	Show   taskShow   `cmd:"" help:"Show a task."`
 	Cancel taskCancel `cmd:"" help:"Stop a task."`
 	Answer taskAnswer `cmd:"" help:"Answer the question of a task that waits."`
+	Replay taskReplay `cmd:"" help:"Run a recorded task again on a simulated phone, and compare."`
 }
 
 type taskRun struct {

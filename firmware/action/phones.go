@@ -116,6 +116,7 @@ const (
 	lookTimeout  = time.Minute
 	touchTimeout = 30 * time.Second
 	quick        = 10 * time.Second
+	appsTimeout  = 6 * time.Minute // 21 MB over a slow bus, and a server that starts
 	longPress    = time.Second
 	defaultSwipe = 300 * time.Millisecond
 	maxSwipe     = 10_000 // milliseconds
@@ -140,6 +141,13 @@ func phoneActions() []entry {
 		}, inputText),
 		define(touch("press_key", "press a key"), pressKey),
 		define(touch("launch_app", "start an app"), launchApp),
+		define(Definition{Name: "helpers_status", Summary: "tell which helper apps a phone has", Role: Viewer, Idempotent: true, Timeout: touchTimeout}, helpersStatus),
+		define(Definition{
+			Name: "helpers_install", Summary: "install the helper apps on a phone and start them", Role: Operator, NeedsLease: true, Idempotent: true, Timeout: appsTimeout,
+		}, helpersInstall),
+		define(Definition{
+			Name: "helpers_remove", Summary: "take the helper apps off a phone", Role: Operator, NeedsLease: true, Idempotent: true, Timeout: appsTimeout,
+		}, helpersRemove),
 		define(Definition{Name: "hold", Summary: "keep a slot for yourself, or keep it longer", Role: Operator, Idempotent: true, Timeout: quick}, hold),
 		define(Definition{Name: "release", Summary: "give a held slot back", Role: Operator, Idempotent: true, Timeout: quick}, release),
 	}
@@ -163,6 +171,36 @@ func phoneInfo(ctx context.Context, c *call, args *SlotArgs) (any, error) {
 		return nil, err
 	}
 	return p.Info(ctx)
+}
+
+func helpersStatus(ctx context.Context, c *call, args *SlotArgs) (any, error) {
+	p, err := c.rack.Phone(args.Slot)
+	if err != nil {
+		return nil, err
+	}
+	return p.HelperStatus(ctx)
+}
+
+func helpersInstall(ctx context.Context, c *call, args *SlotArgs) (any, error) {
+	p, err := c.rack.Phone(args.Slot)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.InstallHelpers(ctx, c.fence); err != nil {
+		return nil, err
+	}
+	return p.HelperStatus(ctx)
+}
+
+func helpersRemove(ctx context.Context, c *call, args *SlotArgs) (any, error) {
+	p, err := c.rack.Phone(args.Slot)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.RemoveHelpers(ctx, c.fence); err != nil {
+		return nil, err
+	}
+	return p.HelperStatus(ctx)
 }
 
 func tap(ctx context.Context, c *call, args *TapArgs) (any, error) {

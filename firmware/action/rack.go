@@ -46,6 +46,11 @@ type Phone interface {
 	// Info reads what the phone tells of itself, and what is remembered of it.
 	Info(ctx context.Context) (PhoneInfo, error)
 
+	// HelperStatus tells which helper apps are there; InstallHelpers installs and starts them, RemoveHelpers takes them away.
+	HelperStatus(ctx context.Context) (HelperStatus, error)
+	InstallHelpers(ctx context.Context, fence Fence) error
+	RemoveHelpers(ctx context.Context, fence Fence) error
+
 	Shell(ctx context.Context, cmd string, pipes Pipes) (exit int, err error)
 	Push(ctx context.Context, r io.Reader, path string, mode fs.FileMode, mtime time.Time) error
 	Pull(ctx context.Context, path string, w io.Writer) error
@@ -122,6 +127,22 @@ type PhoneInfo struct {
 	Missing map[string]string `json:"missing,omitempty"` // part -> why it could not be read
 
 	Remembered *phonebook.Record `json:"remembered,omitempty"`
+}
+
+// HelperStatus is what a phone has of the helper apps.
+type HelperStatus struct {
+	Wanted    bool        `json:"wanted"`    // a person had them installed
+	Supported bool        `json:"supported"` // the phone's Android is new enough for them
+	Running   bool        `json:"running"`   // the one that reads the screen runs
+	Apps      []HelperApp `json:"apps"`
+}
+
+// HelperApp is one of the helper apps.
+type HelperApp struct {
+	Package   string `json:"package"`
+	Installed bool   `json:"installed"`
+	Version   string `json:"version,omitempty"`
+	Current   bool   `json:"current"` // it is the release that this rack has
 }
 
 // TaskSpec is a task as it is asked for.

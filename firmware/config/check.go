@@ -51,6 +51,11 @@ func (c *checker) all(conf *Config) {
 	c.rack(&conf.Rack)
 	c.usb(conf)
 	c.planner(conf)
+	if f := conf.Helpers.Folder; f != "" {
+		if info, err := os.Stat(f); err != nil || !info.IsDir() {
+			c.fault("helpers.folder", "helpers.folder is %s, which is no folder: fetch the helper apps with make helpers and name their folder, or leave the key out", f)
+		}
+	}
 	c.streams(conf)
 	if conf.Log.Format != "text" && conf.Log.Format != "json" {
 		c.fault("log.format", `log.format is %q: write "text" or "json"`, conf.Log.Format)

@@ -30,6 +30,7 @@ const maxFile = 1 << 20 // bytes
 type Config struct {
 	Rack    Rack     `toml:"rack"`
 	Planner Planner  `toml:"planner"`
+	Helpers Helpers  `toml:"helpers"`
 	USB     USB      `toml:"usb"`
 	Streams []Stream `toml:"stream"`
 	Log     Log      `toml:"log"`
@@ -53,6 +54,11 @@ type Rack struct {
 type Planner struct {
 	Transport string `toml:"transport"` // "script": rules on this rack
 	Rules     string `toml:"rules"`     // file of rules, or folder of such files; "" for those that rackd ships with
+}
+
+// Helpers says where the helper apps lie that may be installed on phones.
+type Helpers struct {
+	Folder string `toml:"folder"` // as `make helpers` fills it; "" if none can be installed
 }
 
 // USB says whether phones are looked for on USB.
@@ -159,7 +165,7 @@ func (c *Config) resolve(folder string) {
 	if c.Control.Socket == "" {
 		c.Control.Socket = filepath.Join(c.Rack.Runtime, "rackd.sock")
 	}
-	for _, p := range []*string{&c.Rack.Board, &c.Rack.State, &c.Rack.Runtime, &c.Planner.Rules, &c.USB.Sysfs, &c.Control.Socket} {
+	for _, p := range []*string{&c.Rack.Board, &c.Rack.State, &c.Rack.Runtime, &c.Planner.Rules, &c.Helpers.Folder, &c.USB.Sysfs, &c.Control.Socket} {
 		if *p != "" && !filepath.IsAbs(*p) {
 			*p = filepath.Join(folder, *p)
 		}

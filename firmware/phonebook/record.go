@@ -34,6 +34,9 @@ type Record struct {
 	// Dirty is set before a task's first write and cleared when the phone was put in order after it.
 	Dirty *Dirty `json:"dirty,omitempty"`
 
+	// Helpers says that a person had the helper apps installed.
+	Helpers bool `json:"helpers,omitempty"`
+
 	Battery []Reading `json:"battery,omitempty"` // the oldest first
 }
 

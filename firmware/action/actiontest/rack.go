@@ -104,6 +104,21 @@ func (r *Rack) Info(context.Context) (action.PhoneInfo, error) {
 	}, nil
 }
 
+// HelperStatus implements action.Phone.
+func (r *Rack) HelperStatus(context.Context) (action.HelperStatus, error) {
+	return action.HelperStatus{Supported: true, Apps: []action.HelperApp{{Package: "io.appium.settings"}}}, nil
+}
+
+// InstallHelpers implements action.Phone.
+func (r *Rack) InstallHelpers(ctx context.Context, fence action.Fence) error {
+	return controls{r, fence}.write(ctx, "install helpers")
+}
+
+// RemoveHelpers implements action.Phone.
+func (r *Rack) RemoveHelpers(ctx context.Context, fence action.Fence) error {
+	return controls{r, fence}.write(ctx, "remove helpers")
+}
+
 // Shell implements action.Phone with a few commands of its own: "cat" copies, "fail" exits with 3, "wait" ends with ctx.
 func (r *Rack) Shell(ctx context.Context, cmd string, pipes action.Pipes) (int, error) {
 	if err := r.did(ctx, "shell %s", cmd); err != nil {

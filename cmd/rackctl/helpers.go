@@ -1,0 +1,54 @@
+package main
+
+import (
+	"fmt"
+
+	"phonerack/firmware/action"
+)
+
+type helperCommands struct {
+	Status  helpersStatus  `cmd:"" help:"Show which helper apps a phone has."`
+	Install helpersInstall `cmd:"" help:"Install the helper apps on a phone and start them."`
+	Remove  helpersRemove  `cmd:"" help:"Take the helper apps off a phone."`
+}
+
+type helpersStatus struct{ slotArg }
+
+func (c helpersStatus) Run(s *session) error {
+	return call(s, "helpers_status", c.args(), s.showHelpers)
+}
+
+type helpersInstall struct{ slotArg }
+
+func (c helpersInstall) Run(s *session) error {
+	return call(s, "helpers_install", c.args(), s.showHelpers)
+}
+
+type helpersRemove struct{ slotArg }
+
+func (c helpersRemove) Run(s *session) error {
+	return call(s, "helpers_remove", c.args(), s.showHelpers)
+}
+
+func (s *session) showHelpers(status action.HelperStatus) error {
+	if !status.Supported {
+		fmt.Fprintln(s.stdout, "the phone's Android is too old for the helper apps")
+	}
+	t := newTable(s.stdout, "APP", "STATE")
+	for _, a := range status.Apps {
+		state := "not installed"
+		switch {
+		case a.Installed && a.Current:
+			state = "installed " + a.Version
+		case a.Installed:
+			state = "installed " + a.Version + ", another release than the rack's"
+		}
+		t.row(a.Package, state)
+	}
+	running := "does not run"
+	if status.Running {
+		running = "runs"
+	}
+	t.row("server", running)
+	return t.flush()
+}

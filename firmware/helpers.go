@@ -1,0 +1,145 @@
+package firmware
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"time"
+
+	"phonerack/agent/phone"
+	"phonerack/agent/phone/appium"
+	"phonerack/firmware/action"
+	"phonerack/firmware/lease"
+	"phonerack/firmware/phonebook"
+	"phonerack/sync/wire"
+)
+
+// Bounds of work with the helper apps.
+const (
+	helpersLease = 3 * time.Minute // that a start when the phone comes may take
+	helpersStop  = 5 * time.Second
+)
+
+// helperPackages are the apps that a clean-up leaves alone, because a person wanted them there.
+func (l *live) helperPackages() []string {
+	if !l.wantsHelpers() {
+		return nil
+	}
+	var ids []string
+	for _, p := range appium.Packages() {
+		for _, a := range p.Apps {
+			ids = append(ids, a.ID)
+		}
+	}
+	return ids
+}
+
+func (l *live) wantsHelpers() bool { return l.entry != nil && l.entry.Record().Helpers }
+
+// startHelpers brings the helper server up where a person has installed it. Without it everything works, only slower and
+// in plain ASCII; so a failure is logged.
+func (l *live) startHelpers(ctx context.Context, fence phone.Fence) error {
+	return l.phone.Still(ctx, func(ctx context.Context) error {
+		if err := l.helper.Recover(ctx, fence); err != nil {
+			return err
+		}
+		return l.helper.Start(ctx, fence)
+	})
+}
+
+// helpersOnArrival starts the helpers of a phone that comes, under a lease of its own. Somebody who has the slot already
+// starts them with his task.
+func (s *slot) helpersOnArrival(ctx context.Context, l *live) {
+	if !l.wantsHelpers() {
+		return
+	}
+	held, err := s.leases.Acquire(s.number, lease.Holder{Kind: lease.Recovery, Who: "helpers"}, helpersLease)
+	if err != nil {
+		s.log.Info("the helpers are not started now", "phone", l.serial, "err", err)
+		return
+	}
+	defer held.Release()
+	if err := l.startHelpers(ctx, held); err != nil {
+		s.log.Warn("the helpers do not run; the phone is used without them", "phone", l.serial, "err", err)
+	}
+}
+
+// stopHelpers ends the server while the connection is still there.
+func (s *slot) stopHelpers(l *live) {
+	if l.helper == nil || !l.helper.Running() || l.conn.Err() != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), helpersStop)
+	defer cancel()
+	if err := l.helper.Stop(ctx); err != nil {
+		s.log.Info("the helpers were not stopped; the next connection does it", "phone", l.serial, "err", err)
+	}
+}
+
+// HelperStatus implements action.Phone.
+func (p readyPhone) HelperStatus(ctx context.Context) (action.HelperStatus, error) {
+	status, err := p.helper.Status(ctx)
+	if err != nil {
+		return action.HelperStatus{}, p.explain(ctx, "read the helper apps", "", err)
+	}
+	told := action.HelperStatus{Wanted: p.wantsHelpers(), Supported: status.Supported, Running: status.Running}
+	for _, a := range status.Apps {
+		told.Apps = append(told.Apps, action.HelperApp{Package: a.ID, Installed: a.Present, Version: a.Version, Current: a.Pinned})
+	}
+	return told, nil
+}
+
+// InstallHelpers implements action.Phone: it installs the apps and starts the server.
+func (p readyPhone) InstallHelpers(ctx context.Context, fence action.Fence) error {
+	if p.helpers == "" {
+		return wire.Refuse(wire.HelperFailed, map[string]any{"slot": p.slot, "serial": p.serial, "reason": "this rack has none: helpers.folder is not set in its configuration"})
+	}
+	if p.entry == nil {
+		return wire.Refuse(wire.RackFull, nil)
+	}
+	// Wanted first: a crash in between leaves apps that a clean-up would else take for a task's.
+	if err := p.entry.Update(func(r *phonebook.Record) { r.Helpers = true }); err != nil {
+		return fullOr(err)
+	}
+	err := p.phone.Still(ctx, func(ctx context.Context) error {
+		if err := p.helper.Install(ctx, fence, os.DirFS(p.helpers)); err != nil {
+			return err
+		}
+		return p.helper.Start(ctx, fence)
+	})
+	if err != nil {
+		p.forgetHelpers(ctx)
+	}
+	return p.explainHelpers(ctx, "install the helper apps", err)
+}
+
+// forgetHelpers takes back that the helpers are wanted if nothing of them is on the phone.
+func (p readyPhone) forgetHelpers(ctx context.Context) {
+	status, err := p.helper.Status(ctx)
+	if err != nil || slices.ContainsFunc(status.Apps, func(a appium.Installed) bool { return a.Present }) {
+		return
+	}
+	p.entry.Note(func(r *phonebook.Record) { r.Helpers = false })
+}
+
+// RemoveHelpers implements action.Phone.
+func (p readyPhone) RemoveHelpers(ctx context.Context, fence action.Fence) error {
+	err := p.phone.Still(ctx, func(ctx context.Context) error { return p.helper.Remove(ctx, fence) })
+	if err == nil && p.entry != nil {
+		err = p.entry.Update(func(r *phonebook.Record) { r.Helpers = false })
+	}
+	return p.explainHelpers(ctx, "remove the helper apps", err)
+}
+
+// explainHelpers names the helpers as what failed, unless the error says more.
+func (p readyPhone) explainHelpers(ctx context.Context, what string, err error) error {
+	err = p.explain(ctx, what, "", err)
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	if _, ok := errors.AsType[*wire.Refusal](err); ok {
+		return err
+	}
+	return wire.Refuse(wire.HelperFailed, map[string]any{"slot": p.slot, "serial": p.serial, "reason": err.Error()}).Because(err)
+}

@@ -1,0 +1,77 @@
+package firmware
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"phonerack/agent/phone"
+	"phonerack/agent/runner"
+	"phonerack/agent/runner/cleanup"
+	"phonerack/firmware/phonebook"
+	"phonerack/sync/wire"
+)
+
+// orderTimeout bounds a clean-up; it is shorter than the margin of a task's lease.
+const orderTimeout = 25 * time.Second
+
+// fence is the task's lease; the first write under it marks the phone as not in order, on disk, so that a crash cannot
+// hide what the task left.
+func (t *task) fence() phone.Fence {
+	entry := t.live.entry
+	if entry == nil {
+		return t.lease
+	}
+	return cleanup.Guard(t.lease, func() error {
+		err := entry.Update(func(r *phonebook.Record) { r.Dirty = &phonebook.Dirty{Task: t.id, Since: time.Now().UTC()} })
+		if err != nil {
+			return fullOr(err)
+		}
+		return nil
+	})
+}
+
+// tidy puts a phone in order that an earlier task has left as it was.
+func (t *task) tidy() {
+	if t.live.entry != nil && t.live.entry.Record().Dirty != nil {
+		t.putInOrder(t.ctx, nil)
+	}
+}
+
+// leave puts the phone in order after the attempt, unless the rack stops or the phone is gone: then the next task does it.
+func (t *task) leave(result runner.Result) {
+	if !result.Wrote || wire.Is(asError(result.Refusal), wire.ShuttingDown) || wire.Is(asError(result.Refusal), wire.PhoneLost) {
+		return
+	}
+	used := result.Apps
+	if used == nil {
+		used = []string{}
+	}
+	t.putInOrder(context.WithoutCancel(t.ctx), used)
+}
+
+// putInOrder cleans up and forgets that the phone was not in order. used are the apps that the task has used, nil if they
+// are not known.
+func (t *task) putInOrder(ctx context.Context, used []string) {
+	ctx, cancel := context.WithTimeout(ctx, orderTimeout)
+	defer cancel()
+	known := cleanup.Known{Used: used, Keep: t.live.helperPackages()}
+	entry := t.live.entry
+	if entry != nil {
+		if b := entry.Record().Baseline; b != nil {
+			known.Baseline = b.Packages
+		}
+	}
+	report, err := cleanup.Run(ctx, t.live.phone, t.live.phone.Under(t.lease), known)
+	if err != nil {
+		t.log.Warn("the phone is not in order after the task; it is tried again before the next one", "err", err)
+		return
+	}
+	t.log.Info("phone in order", "acts", len(report.Done))
+	if entry == nil {
+		return
+	}
+	if err := entry.Update(func(r *phonebook.Record) { r.Dirty = nil }); err != nil && !errors.Is(err, phonebook.ErrDetached) {
+		t.log.Warn("that the phone is in order could not be written down", "err", err)
+	}
+}
