@@ -11,7 +11,7 @@ import (
 	"phonerack/agent/phone/appium"
 	"phonerack/firmware/action"
 	"phonerack/firmware/lease"
-	"phonerack/firmware/phonebook"
+	"phonerack/firmware/remembered"
 	"phonerack/sync/wire"
 )
 
@@ -99,7 +99,7 @@ func (p readyPhone) InstallHelpers(ctx context.Context, fence action.Fence) erro
 		return wire.Refuse(wire.RackFull, nil)
 	}
 	// Wanted first: a crash in between leaves apps that a clean-up would else take for a task's.
-	if err := p.entry.Update(func(r *phonebook.Record) { r.Helpers = true }); err != nil {
+	if err := p.entry.Update(func(r *remembered.Phone) { r.Helpers = true }); err != nil {
 		return fullOr(err)
 	}
 	err := p.phone.Still(ctx, func(ctx context.Context) error {
@@ -120,14 +120,14 @@ func (p readyPhone) forgetHelpers(ctx context.Context) {
 	if err != nil || slices.ContainsFunc(status.Apps, func(a appium.Installed) bool { return a.Present }) {
 		return
 	}
-	p.entry.Note(func(r *phonebook.Record) { r.Helpers = false })
+	p.entry.Note(func(r *remembered.Phone) { r.Helpers = false })
 }
 
 // RemoveHelpers implements action.Phone.
 func (p readyPhone) RemoveHelpers(ctx context.Context, fence action.Fence) error {
 	err := p.phone.Still(ctx, func(ctx context.Context) error { return p.helper.Remove(ctx, fence) })
 	if err == nil && p.entry != nil {
-		err = p.entry.Update(func(r *phonebook.Record) { r.Helpers = false })
+		err = p.entry.Update(func(r *remembered.Phone) { r.Helpers = false })
 	}
 	return p.explainHelpers(ctx, "remove the helper apps", err)
 }

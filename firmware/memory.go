@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"phonerack/agent/phone"
-	"phonerack/firmware/phonebook"
+	"phonerack/firmware/remembered"
 )
 
 const (
@@ -38,7 +38,7 @@ func (s *slot) meet(ctx context.Context, l *live) {
 	}
 	l.entry = entry
 	baseline := s.baseline(ctx, l)
-	err = entry.Update(func(r *phonebook.Record) {
+	err = entry.Update(func(r *remembered.Phone) {
 		r.Android, r.KeyUsed = info.Release, r.LastSeen
 		r.Strategies = encodeWays(l.phone.Strategies())
 		if baseline != nil {
@@ -60,7 +60,7 @@ func encodeWays(ways phone.Strategies) json.RawMessage {
 
 // baseline lists the apps of a phone that is seen for the first time. Later, and after a task that was cut, there may be
 // apps that tasks have left: they must not become part of it.
-func (s *slot) baseline(ctx context.Context, l *live) *phonebook.Baseline {
+func (s *slot) baseline(ctx context.Context, l *live) *remembered.Baseline {
 	record := l.entry.Record()
 	if record.Baseline != nil || record.Dirty != nil {
 		return nil
@@ -72,7 +72,7 @@ func (s *slot) baseline(ctx context.Context, l *live) *phonebook.Baseline {
 		s.log.Warn("the phone's apps could not be listed; what tasks install is not removed", "phone", l.serial, "err", err)
 		return nil
 	}
-	return &phonebook.Baseline{Packages: packages, At: time.Now().UTC()}
+	return &remembered.Baseline{Packages: packages, At: time.Now().UTC()}
 }
 
 // part ends the record of a phone that goes.
@@ -81,7 +81,7 @@ func (s *slot) part(l *live) {
 		return
 	}
 	ways := encodeWays(l.phone.Strategies())
-	l.entry.Note(func(r *phonebook.Record) { r.Strategies = ways })
+	l.entry.Note(func(r *remembered.Phone) { r.Strategies = ways })
 	if err := l.entry.Detach(); err != nil {
 		s.log.Error("what was learnt of the phone could not be written down", "phone", l.serial, "err", err)
 	}
@@ -105,8 +105,8 @@ func (s *slot) readBattery(ctx context.Context, l *live) {
 		s.log.Debug("the battery could not be read", "phone", l.serial, "err", err)
 		return
 	}
-	l.entry.Note(func(r *phonebook.Record) {
-		r.AddReading(phonebook.Reading{
+	l.entry.Note(func(r *remembered.Phone) {
+		r.AddReading(remembered.Reading{
 			At: now.UTC(), Level: b.Level, Tenths: b.Temperature, Status: b.Status, Faked: b.Faked, Suspect: len(b.Implausible) > 0,
 		})
 	})

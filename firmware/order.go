@@ -9,6 +9,7 @@ import (
 	"phonerack/agent/runner"
 	"phonerack/agent/runner/cleanup"
 	"phonerack/firmware/phonebook"
+	"phonerack/firmware/remembered"
 	"phonerack/sync/wire"
 )
 
@@ -23,7 +24,7 @@ func (t *task) fence() phone.Fence {
 		return t.lease
 	}
 	return cleanup.Guard(t.lease, func() error {
-		err := entry.Update(func(r *phonebook.Record) { r.Dirty = &phonebook.Dirty{Task: t.id, Since: time.Now().UTC()} })
+		err := entry.Update(func(r *remembered.Phone) { r.Dirty = &remembered.Dirty{Task: t.id, Since: time.Now().UTC()} })
 		if err != nil {
 			return fullOr(err)
 		}
@@ -71,7 +72,7 @@ func (t *task) putInOrder(ctx context.Context, used []string) {
 	if entry == nil {
 		return
 	}
-	if err := entry.Update(func(r *phonebook.Record) { r.Dirty = nil }); err != nil && !errors.Is(err, phonebook.ErrDetached) {
+	if err := entry.Update(func(r *remembered.Phone) { r.Dirty = nil }); err != nil && !errors.Is(err, phonebook.ErrDetached) {
 		t.log.Warn("that the phone is in order could not be written down", "err", err)
 	}
 }

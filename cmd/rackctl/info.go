@@ -9,7 +9,7 @@ import (
 
 	"phonerack/agent/phone"
 	"phonerack/firmware/action"
-	"phonerack/firmware/phonebook"
+	"phonerack/firmware/remembered"
 )
 
 type infoCommand struct{ slotArg }
@@ -69,7 +69,7 @@ func thermalWords(h phone.Thermal) string {
 	return "throttling " + levels[h.Status]
 }
 
-func rememberedRows(t table, r phonebook.Record) {
+func rememberedRows(t table, r remembered.Phone) {
 	t.row("first seen", r.FirstSeen.Local().Format(time.DateTime))
 	t.row("key used", r.KeyUsed.Local().Format(time.DateTime))
 	if r.Serial == "" {

@@ -9,7 +9,7 @@ import (
 
 	"phonerack/agent/phone"
 	"phonerack/firmware/lease"
-	"phonerack/firmware/phonebook"
+	"phonerack/firmware/remembered"
 	"phonerack/sync/wire"
 )
 
@@ -126,7 +126,7 @@ type PhoneInfo struct {
 	Power   *phone.Power      `json:"power,omitempty"`
 	Missing map[string]string `json:"missing,omitempty"` // part -> why it could not be read
 
-	Remembered *phonebook.Record `json:"remembered,omitempty"`
+	Remembered *remembered.Phone `json:"remembered,omitempty"`
 }
 
 // HelperStatus is what a phone has of the helper apps.

@@ -10,17 +10,21 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"phonerack/firmware/remembered"
 	"phonerack/firmware/store"
 )
 
 // BucketName is the bucket that belongs to this package.
 const BucketName = "phones"
 
+// Bounds of the book.
 const (
-	maxRecords = 1000 // phones that are not attached are forgotten beyond these, the longest unseen first
-	bySerial   = "serial:"
-	bySlot     = "slot:"
-	shared     = "shared:" // serial numbers that more than one phone has
+	maxPackages = 5000    // of a baseline
+	maxRecord   = 1 << 20 // bytes of a record, as JSON
+	maxRecords  = 1000    // phones that are not attached are forgotten beyond these, the longest unseen first
+	bySerial    = "serial:"
+	bySlot      = "slot:"
+	shared      = "shared:" // serial numbers that more than one phone has
 )
 
 var (
@@ -48,7 +52,7 @@ type Entry struct {
 	// Guarded by book.mu.
 	serial string // as the phone says it
 	key    string
-	record Record
+	record remembered.Phone
 	noted  bool // record has changes that are not on disk
 }
 
@@ -59,12 +63,12 @@ func Open(bucket *store.Bucket, now func() time.Time) *Book {
 
 // Lookup returns what is known of a phone before it is attached, such as the ways to begin with; the zero record if nothing
 // is.
-func (b *Book) Lookup(slot int, serial string) Record {
+func (b *Book) Lookup(slot int, serial string) remembered.Phone {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	e := &Entry{book: b, slot: slot, serial: serial}
 	if err := b.load(e); err != nil {
-		return Record{}
+		return remembered.Phone{}
 	}
 	return e.record
 }
@@ -97,7 +101,7 @@ func (b *Book) Attach(slot int, serial, model string) (*Entry, error) {
 		return nil, fmt.Errorf("read the record of the phone in slot %d: %w", slot, err)
 	}
 	if e.key == slotKey(slot) && e.record.Model != model {
-		e.record = Record{}
+		e.record = remembered.Phone{}
 	}
 	now := b.now().UTC()
 	if e.record.FirstSeen.IsZero() {
@@ -126,7 +130,7 @@ func (b *Book) share(serial string, twin *Entry) error {
 	if twin.key == bySerial+serial {
 		now := b.now().UTC()
 		twin.key = slotKey(twin.slot)
-		twin.record = Record{Slot: twin.slot, Model: twin.record.Model, Android: twin.record.Android, FirstSeen: now, LastSeen: now, Dirty: twin.record.Dirty}
+		twin.record = remembered.Phone{Slot: twin.slot, Model: twin.record.Model, Android: twin.record.Android, FirstSeen: now, LastSeen: now, Dirty: twin.record.Dirty}
 		return b.write(twin)
 	}
 	return nil
@@ -141,7 +145,7 @@ func (b *Book) load(e *Entry) error {
 		if e.serial != "" && bucket.Get([]byte(shared+e.serial)) == nil {
 			e.key = bySerial + e.serial
 		}
-		var record Record
+		var record remembered.Phone
 		if raw := bucket.Get([]byte(e.key)); raw != nil && json.Unmarshal(raw, &record) == nil {
 			e.record = record
 		}
@@ -181,20 +185,20 @@ func (e *Entry) encode() ([]byte, error) {
 }
 
 // Record returns a copy of what is remembered.
-func (e *Entry) Record() Record {
+func (e *Entry) Record() remembered.Phone {
 	e.book.mu.Lock()
 	defer e.book.mu.Unlock()
-	return e.record.clone()
+	return e.record.Clone()
 }
 
 // Update lets fn change the record. The change is on disk when Update returns nil, and has not happened otherwise.
-func (e *Entry) Update(fn func(*Record)) error {
+func (e *Entry) Update(fn func(*remembered.Phone)) error {
 	e.book.mu.Lock()
 	defer e.book.mu.Unlock()
 	if !e.attached() {
 		return ErrDetached
 	}
-	before := e.record.clone()
+	before := e.record.Clone()
 	fn(&e.record)
 	if err := e.book.write(e); err != nil {
 		e.record = before
@@ -204,7 +208,7 @@ func (e *Entry) Update(fn func(*Record)) error {
 }
 
 // Note lets fn change the record in memory. It is on disk after the next Update, Flush or Detach.
-func (e *Entry) Note(fn func(*Record)) {
+func (e *Entry) Note(fn func(*remembered.Phone)) {
 	e.book.mu.Lock()
 	defer e.book.mu.Unlock()
 	fn(&e.record)

@@ -10,6 +10,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"phonerack/firmware/remembered"
 	"phonerack/firmware/store"
 )
 
@@ -57,16 +58,16 @@ func TestWhatWasLearntFollowsThePhoneFromSlotToSlotAndOverRestarts(t *testing.T)
 	s := newShelf(t)
 	book, _ := s.open()
 	e := attach(t, book, 1, "R58N", "Pixel")
-	err := e.Update(func(r *Record) {
+	err := e.Update(func(r *remembered.Phone) {
 		r.Strategies = json.RawMessage(`{"tree":"stock"}`)
-		r.Baseline = &Baseline{Packages: []string{"a.b"}, At: s.clock}
+		r.Baseline = &remembered.Baseline{Packages: []string{"a.b"}, At: s.clock}
 		r.KeyUsed = s.clock
-		r.Dirty = &Dirty{Task: "t1", Since: s.clock}
+		r.Dirty = &remembered.Dirty{Task: "t1", Since: s.clock}
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.Note(func(r *Record) { r.AddReading(Reading{At: s.clock, Level: 50, Tenths: 301}) })
+	e.Note(func(r *remembered.Phone) { r.AddReading(remembered.Reading{At: s.clock, Level: 50, Tenths: 301}) })
 	if err := e.Detach(); err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +93,7 @@ func TestASerialNumberThatTwoPhonesHaveTellsNothingEverAfter(t *testing.T) {
 	s := newShelf(t)
 	book, _ := s.open()
 	first := attach(t, book, 1, "0123456789ABCDEF", "Box")
-	if err := first.Update(func(r *Record) { r.Baseline = &Baseline{Packages: []string{"first"}} }); err != nil {
+	if err := first.Update(func(r *remembered.Phone) { r.Baseline = &remembered.Baseline{Packages: []string{"first"}} }); err != nil {
 		t.Fatal(err)
 	}
 	second := attach(t, book, 2, "0123456789ABCDEF", "Box")
@@ -101,7 +102,7 @@ func TestASerialNumberThatTwoPhonesHaveTellsNothingEverAfter(t *testing.T) {
 			t.Errorf("slot %d: %+v", e.slot, r)
 		}
 	}
-	if err := second.Update(func(r *Record) { r.Baseline = &Baseline{Packages: []string{"second"}} }); err != nil {
+	if err := second.Update(func(r *remembered.Phone) { r.Baseline = &remembered.Baseline{Packages: []string{"second"}} }); err != nil {
 		t.Fatal(err)
 	}
 	if err := errors.Join(first.Detach(), second.Detach(), s.store.Close()); err != nil {
@@ -125,10 +126,10 @@ func TestAPhoneThatIsGoneIsNotWrittenAnyMore(t *testing.T) {
 	book, _ := s.open()
 	old := attach(t, book, 1, "A", "m")
 	now := attach(t, book, 1, "A", "m") // a reconnect before the old session has ended
-	if err := now.Update(func(r *Record) { r.Android = "14" }); err != nil {
+	if err := now.Update(func(r *remembered.Phone) { r.Android = "14" }); err != nil {
 		t.Fatal(err)
 	}
-	if err := old.Update(func(r *Record) { r.Android = "4" }); !errors.Is(err, ErrDetached) {
+	if err := old.Update(func(r *remembered.Phone) { r.Android = "4" }); !errors.Is(err, ErrDetached) {
 		t.Errorf("got %v", err)
 	}
 	if err := old.Detach(); err != nil {
@@ -143,10 +144,10 @@ func TestARecordThatIsTooLargeOrFailsIsNotChanged(t *testing.T) {
 	s := newShelf(t)
 	book, _ := s.open()
 	e := attach(t, book, 1, "A", "m")
-	if err := e.Update(func(r *Record) { r.Baseline = &Baseline{Packages: make([]string, maxPackages+1)} }); !errors.Is(err, ErrTooLarge) {
+	if err := e.Update(func(r *remembered.Phone) { r.Baseline = &remembered.Baseline{Packages: make([]string, maxPackages+1)} }); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("got %v", err)
 	}
-	if err := e.Update(func(r *Record) { r.Model = string(make([]byte, maxRecord)) }); !errors.Is(err, ErrTooLarge) {
+	if err := e.Update(func(r *remembered.Phone) { r.Model = string(make([]byte, maxRecord)) }); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("got %v", err)
 	}
 	if got := e.Record(); got.Baseline != nil || got.Model != "m" {
@@ -172,17 +173,17 @@ func TestNotesAreWrittenTogetherAndBounded(t *testing.T) {
 	for slot := 1; slot <= 40; slot++ {
 		entries = append(entries, attach(t, book, slot, fmt.Sprint("S", slot), "m"))
 	}
-	for range maxReadings + 5 {
+	for range 288 + 5 {
 		for _, e := range entries {
-			e.Note(func(r *Record) { r.AddReading(Reading{Level: e.slot}) })
+			e.Note(func(r *remembered.Phone) { r.AddReading(remembered.Reading{Level: e.slot}) })
 		}
 	}
 	if err := book.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	var onDisk Record
+	var onDisk remembered.Phone
 	err := bucket.View(func(b *bolt.Bucket) error { return json.Unmarshal(b.Get([]byte("serial:S40")), &onDisk) })
-	if err != nil || len(onDisk.Battery) != maxReadings || onDisk.Battery[0].Level != 40 {
+	if err != nil || len(onDisk.Battery) != 288 || onDisk.Battery[0].Level != 40 {
 		t.Errorf("%d readings, %v", len(onDisk.Battery), err)
 	}
 }
@@ -192,7 +193,7 @@ func TestTheLongestUnseenPhonesAreForgotten(t *testing.T) {
 	book, bucket := s.open()
 	err := bucket.Update(func(b *bolt.Bucket) error {
 		for n := range maxRecords + 10 {
-			raw, err := json.Marshal(Record{Serial: fmt.Sprint("OLD", n), LastSeen: time.Unix(int64(n), 0)})
+			raw, err := json.Marshal(remembered.Phone{Serial: fmt.Sprint("OLD", n), LastSeen: time.Unix(int64(n), 0)})
 			if err == nil {
 				err = b.Put([]byte(fmt.Sprint("serial:OLD", n)), raw)
 			}
@@ -206,7 +207,7 @@ func TestTheLongestUnseenPhonesAreForgotten(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := attach(t, book, 1, "OLD0", "m") // the oldest of all, and plugged in
-	e.Note(func(r *Record) { r.Android = "9" })
+	e.Note(func(r *remembered.Phone) { r.Android = "9" })
 	if err := book.Flush(); err != nil {
 		t.Fatal(err)
 	}

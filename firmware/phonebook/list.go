@@ -7,33 +7,35 @@ import (
 	"strings"
 
 	bolt "go.etcd.io/bbolt"
+
+	"phonerack/firmware/remembered"
 )
 
 // List returns all records, the attached phones' as they are now, by the time of their last sight, the newest first.
-func (b *Book) List() ([]Record, error) {
+func (b *Book) List() ([]remembered.Phone, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	live := map[string]Record{}
+	live := map[string]remembered.Phone{}
 	for _, e := range b.entries {
-		live[e.key] = e.record.clone()
+		live[e.key] = e.record.Clone()
 	}
-	var all []Record
+	var all []remembered.Phone
 	err := b.bucket.View(func(bucket *bolt.Bucket) error {
-		return eachRecord(bucket, func(key string, record Record) {
+		return eachRecord(bucket, func(key string, record remembered.Phone) {
 			if now, ok := live[key]; ok {
 				record = now
 			}
 			all = append(all, record)
 		})
 	})
-	slices.SortStableFunc(all, func(a, b Record) int { return b.LastSeen.Compare(a.LastSeen) })
+	slices.SortStableFunc(all, func(a, b remembered.Phone) int { return b.LastSeen.Compare(a.LastSeen) })
 	return all, err
 }
 
 // eachRecord calls fn for each record that can be read.
-func eachRecord(bucket *bolt.Bucket, fn func(key string, record Record)) error {
+func eachRecord(bucket *bolt.Bucket, fn func(key string, record remembered.Phone)) error {
 	return bucket.ForEach(func(k, v []byte) error {
-		var record Record
+		var record remembered.Phone
 		if bytes.HasPrefix(k, []byte(shared)) || json.Unmarshal(v, &record) != nil {
 			return nil
 		}
@@ -50,10 +52,10 @@ func (b *Book) prune(bucket *bolt.Bucket) error {
 	}
 	type aged struct {
 		key    string
-		record Record
+		record remembered.Phone
 	}
 	var all []aged
-	if err := eachRecord(bucket, func(key string, record Record) { all = append(all, aged{key, record}) }); err != nil {
+	if err := eachRecord(bucket, func(key string, record remembered.Phone) { all = append(all, aged{key, record}) }); err != nil {
 		return err
 	}
 	slices.SortFunc(all, func(a, b aged) int {

@@ -13,7 +13,7 @@ import (
 
 	"phonerack/agent/phone"
 	"phonerack/firmware/action"
-	"phonerack/firmware/phonebook"
+	"phonerack/firmware/remembered"
 	"phonerack/sync/wire"
 )
 
@@ -100,7 +100,7 @@ func (r *Rack) Under(fence action.Fence) action.Controls { return controls{r, fe
 func (r *Rack) Info(context.Context) (action.PhoneInfo, error) {
 	return action.PhoneInfo{
 		Slot: 1, Serial: "R5CT", Model: "Pixel 7", Android: "14", Battery: &phone.Battery{Level: 80, Temperature: 301, Status: "charging"},
-		Missing: map[string]string{"thermal": "not supported"}, Remembered: &phonebook.Record{Serial: "R5CT", Slot: 1},
+		Missing: map[string]string{"thermal": "not supported"}, Remembered: &remembered.Phone{Serial: "R5CT", Slot: 1},
 	}, nil
 }
 

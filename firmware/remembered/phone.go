@@ -1,4 +1,5 @@
-package phonebook
+// Package remembered says what a rack remembers of a phone. Package phonebook keeps it.
+package remembered
 
 import (
 	"encoding/json"
@@ -6,15 +7,11 @@ import (
 	"time"
 )
 
-// Bounds of a record.
-const (
-	maxReadings = 288     // two days at one in ten minutes
-	maxPackages = 5000    // of a baseline
-	maxRecord   = 1 << 20 // bytes, as JSON
-)
+// maxReadings is two days at a reading in ten minutes.
+const maxReadings = 288
 
-// Record is what is remembered of one phone.
-type Record struct {
+// Phone is what is remembered of one phone.
+type Phone struct {
 	Serial    string    `json:"serial,omitempty"` // "" if it does not tell this phone from others
 	Slot      int       `json:"slot"`             // where it sat last
 	Model     string    `json:"model,omitempty"`
@@ -63,25 +60,25 @@ type Reading struct {
 }
 
 // AddReading appends a reading and forgets the oldest ones.
-func (r *Record) AddReading(reading Reading) {
-	r.Battery = append(r.Battery, reading)
-	if extra := len(r.Battery) - maxReadings; extra > 0 {
-		r.Battery = slices.Delete(r.Battery, 0, extra)
+func (p *Phone) AddReading(reading Reading) {
+	p.Battery = append(p.Battery, reading)
+	if extra := len(p.Battery) - maxReadings; extra > 0 {
+		p.Battery = slices.Delete(p.Battery, 0, extra)
 	}
 }
 
-// clone returns a copy that shares nothing that is changed in place.
-func (r Record) clone() Record {
-	r.Strategies = slices.Clone(r.Strategies)
-	r.Battery = slices.Clone(r.Battery)
-	if r.Baseline != nil {
-		b := *r.Baseline
+// Clone returns a copy that shares nothing that is changed in place.
+func (p Phone) Clone() Phone {
+	p.Strategies = slices.Clone(p.Strategies)
+	p.Battery = slices.Clone(p.Battery)
+	if p.Baseline != nil {
+		b := *p.Baseline
 		b.Packages = slices.Clone(b.Packages)
-		r.Baseline = &b
+		p.Baseline = &b
 	}
-	if r.Dirty != nil {
-		d := *r.Dirty
-		r.Dirty = &d
+	if p.Dirty != nil {
+		d := *p.Dirty
+		p.Dirty = &d
 	}
-	return r
+	return p
 }
