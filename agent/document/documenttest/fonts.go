@@ -48,7 +48,7 @@ func Embedded(program []byte, text string) ([]byte, error) {
 	if string(program[:4]) == "OTTO" {
 		subtype, key, more = "CIDFontType0", "FontFile3", "/Subtype/OpenType"
 	}
-	file := p.Flate(more, program)
+	file := p.Stream(more, program)
 	descriptor := p.Add("<</Type/FontDescriptor/FontName/AAAAAA+Test/Flags 4/Ascent 800/Descent -200/CapHeight 700/ItalicAngle 0/StemV 80/FontBBox[0 -200 1000 800]/%s %d 0 R>>", key, file)
 	mapping := ""
 	if subtype == "CIDFontType2" {

@@ -153,7 +153,7 @@ func TestTextBombIsEnded(t *testing.T) {
 	font := p.Add("<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>")
 	tree := p.Add("")
 	line := "(" + strings.Repeat("x", 60) + ") '\n"
-	page := p.Page(tree, 300, 200, fmt.Sprintf("/Font<</F %d 0 R>>", font), "BT /F 1 Tf 1 TL 0 200 Td\n"+strings.Repeat(line, 100_000)+"ET")
+	page := p.Page(tree, 300, 200, fmt.Sprintf("/Font<</F %d 0 R>>", font), "BT /F 1 Tf 1 TL 0 200 Td\n"+strings.Repeat(line, 50_000)+"ET")
 	r := reader(t)
 	r.Limits.MemoryBytes = 128 << 20
 	d, err := r.Read(t.Context(), document.FromBytes("x.pdf", p.Bytes(p.Tree(tree, page))), document.Request{Text: true})
@@ -331,7 +331,7 @@ func TestParentNeverLeaks(t *testing.T) {
 	}
 	round(2)
 	before := holdings(t)
-	round(12)
+	round(6)
 	after := holdings(t)
 	if after.files > before.files || after.children > 0 || after.bytes > before.bytes+32<<20 {
 		t.Errorf("before %+v, after %+v", before, after)
