@@ -36,15 +36,9 @@ func amCommand(c *call) int {
 		}
 		return 0
 	case "broadcast":
-		in, _ := parseIntent(rest)
-		in.flags = "0x400000"
-		c.printf("Broadcasting: %s\nBroadcast completed: result=0\n", in.String())
-		return 0
-	case "startservice", "start-service", "start-foreground-service":
-		in, _ := parseIntent(rest)
-		c.printf("Starting service: %s\n", in.String())
-		c.errorf("Error: Not found; no service started.\n")
-		return exitMinus1
+		return c.broadcast(rest)
+	case "startservice", "start-service", "start-foreground-service", "startforegroundservice":
+		return c.startService(rest)
 	case "get-current-user":
 		c.printf("0\n")
 		return 0
@@ -91,7 +85,7 @@ func (c *call) amStart(args []string) int {
 		running = running || p == a.name
 	}
 	start := c.now()
-	if err := c.screen.Launch(a.name); err != nil {
+	if err := c.launch(a.name); err != nil {
 		c.errorf("Error: Activity not started, unknown error code 102\n")
 		return 1
 	}
@@ -107,6 +101,15 @@ func (c *call) amStart(args []string) int {
 		return 0
 	}
 	return c.amWait(a, start, top, running)
+}
+
+// launch brings an app to the front. Appium's Settings app closes its activity as soon as its service runs.
+func (c *call) launch(pkg string) error {
+	if pkg == settingsApp {
+		c.wakeSettings()
+		return nil
+	}
+	return c.screen.Launch(pkg)
 }
 
 // resolve finds the app that an intent starts.
@@ -155,7 +158,7 @@ const launchTimeout = 10 * time.Second
 func (c *call) amWait(a app, start time.Time, top, running bool) int {
 	status := "timeout"
 	for range int(launchTimeout / pollEvery) {
-		if pkg, _ := c.screen.Focus(); pkg == a.name {
+		if pkg, _ := c.screen.Focus(); pkg == a.name || a.name == settingsApp {
 			status = "ok"
 			break
 		}
@@ -241,7 +244,7 @@ func monkey(c *call) int {
 		c.printf("** No activities found to run, monkey aborted.\n")
 		return 252
 	}
-	if err := c.screen.Launch(a.name); err != nil {
+	if err := c.launch(a.name); err != nil {
 		c.printf("** No activities found to run, monkey aborted.\n")
 		return 252
 	}

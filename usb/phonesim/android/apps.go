@@ -199,6 +199,9 @@ func (d *Device) pid(pkg string) int {
 func (d *Device) stop(pkg string) {
 	d.screen.Stop(pkg)
 	d.killed(pkg)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.settingsStopped = d.settingsStopped || pkg == settingsApp
 }
 
 // killed ends the process of an app, whose windows are gone already.
@@ -207,6 +210,9 @@ func (d *Device) killed(pkg string) {
 		d.killServer()
 	}
 	d.mu.Lock()
+	if pkg == settingsApp {
+		d.settingsUp = false
+	}
 	delete(d.pids, pkg)
 	if d.lastFocus.pkg == pkg {
 		d.lastFocus = focus{}

@@ -76,14 +76,18 @@ type Device struct {
 	uids       map[string]int
 	installs   int // ever
 	sessions   map[int]*session
-	automation *automation          // nil: nobody has it
-	fresh      map[string]time.Time // input methods that are not known before a time
-	lastFocus  focus                // the last one that was not null
-	log        []string
-	logged     int // lines ever written
-	booted     time.Time
-	bootID     string
-	pids       map[string]int // of packages that have run
+	shifted    string // what Appium's Unicode keyboard collects
+	settingsUp bool   // Appium's Settings app runs
+	// settingsStopped: it was stopped, or has not been started since it was installed.
+	settingsStopped bool
+	automation      *automation          // nil: nobody has it
+	fresh           map[string]time.Time // input methods that are not known before a time
+	lastFocus       focus                // the last one that was not null
+	log             []string
+	logged          int // lines ever written
+	booted          time.Time
+	bootID          string
+	pids            map[string]int // of packages that have run
 }
 
 // New makes a phone that has just booted and shows its home screen.
@@ -164,6 +168,7 @@ func (d *Device) boot() {
 	a, b := d.rng.Uint64(), d.rng.Uint64()
 	d.bootID = fmt.Sprintf("%08x-%04x-4%03x-%04x-%012x", a>>32, a>>16&0xffff, a&0xfff, b>>48&0x3fff|0x8000, b&0xffffffffffff)
 	d.battery.reset()
+	d.settingsUp, d.shifted = false, ""
 	d.log = nil
 	d.lastFocus = focus{}
 	clear(d.pids)

@@ -15,6 +15,7 @@ type Display interface {
 	StartSwipe(x1, y1, x2, y2 int, d, lasts time.Duration)
 	Touch(a screen.TouchAction, x, y int)
 	Type(text string) error
+	Commit(text string) error // as an input method does
 	Key(code int)
 	Shortcut(code int) // with CTRL
 	SetTyping(t screen.Typing)
@@ -27,7 +28,8 @@ type Display interface {
 	Packages() []screen.Package
 	Running() []string
 	Focus() (pkg, activity string) // empty in a transition
-	Keyboard() bool
+	Keyboard() bool                // its keys are to be seen
+	Typing() bool                  // a field wants it
 	Idle() bool
 
 	SetKeyguard(k screen.Keyguard)

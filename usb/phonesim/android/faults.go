@@ -1,6 +1,7 @@
 package android
 
 import (
+	"slices"
 	"time"
 
 	"phonerack/usb/phonesim/android/uia2"
@@ -109,10 +110,11 @@ func (d *Device) ChangeFaults(fn func(*Faults)) {
 func (d *Device) showTyping() {
 	d.mu.Lock()
 	f := d.faults
-	pinyin := d.settings["secure"]["default_input_method"] == pinyinIME
+	method := d.settings["secure"]["default_input_method"]
 	d.mu.Unlock()
+	noKeys := slices.Contains(keyless, method)
 	d.screen.SetTyping(screen.Typing{
-		Composing: f.Composing || pinyin, Capitalize: f.Capitalize, Autocorrect: f.Autocorrect, Delay: f.TextDelay,
+		NoKeys: noKeys, Composing: f.Composing && !noKeys || method == pinyinIME, Capitalize: f.Capitalize, Autocorrect: f.Autocorrect, Delay: f.TextDelay,
 	})
 }
 

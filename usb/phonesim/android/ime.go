@@ -92,6 +92,7 @@ func (d *Device) selectIME(name string) {
 	defer d.mu.Unlock()
 	if name != "" {
 		d.settings["secure"]["default_input_method"] = name
+		d.shifted = ""
 	}
 	var enabled []string
 	for _, n := range slices.Sorted(maps.Keys(d.methods)) {
@@ -129,9 +130,10 @@ func (c *call) imeList() int {
 	return 0
 }
 
+// dumpInputMethod tells of the keyboard. One without keys counts as shown, though nothing of it is to be seen.
 func dumpInputMethod(c *call, _ []string) int {
-	shown := c.screen.Keyboard()
-	method, _ := c.setting("secure", "default_input_method")
+	visible, wanted := c.screen.Keyboard(), c.screen.Typing()
+	method := c.currentMethod()
 	now, _ := c.focused()
 	client := "null"
 	if !now.null() {
@@ -139,8 +141,12 @@ func dumpInputMethod(c *call, _ []string) int {
 	}
 	c.printf("Current Input Method Manager state:\n  Input Methods: mMethodMapUpdateCount=1\n  InputMethod #0:\n    mId=%s\n  Clients:\n", method)
 	c.printf("  mCurMethodId=%s\n  mCurFocusedWindowClient=ClientState{%x uid 10085 %s}\n", method, c.hash("client"), client)
-	c.printf("  mShowRequested=%t mShowExplicitlyRequested=false mShowForced=false mInputShown=%t\n", shown, shown)
+	if c.release.version >= 14 {
+		c.printf("  mRequestedShowExplicitly=false  mShowForced=false\n  mImeHiddenByDisplayPolicy=false\n  mInputShown=%t\n", wanted)
+	} else {
+		c.printf("  mShowRequested=%t mShowExplicitlyRequested=false mShowForced=false mInputShown=%t\n", wanted, wanted)
+	}
 	c.printf("  mSystemReady=true mInteractive=%t\n\nInput method service state for %s:\n", c.screen.ScreenOn(), method)
-	c.printf("  mViewsCreated=%t\n  mDecorViewVisible=%t mInShowWindow=false\n  mIsInputViewShown=%t mWindowVisible=%t\n", shown, shown, shown, shown)
+	c.printf("  mViewsCreated=%t\n  mDecorViewVisible=%t mInShowWindow=false\n  mIsInputViewShown=%t mWindowVisible=%t\n", visible, visible, visible, visible)
 	return 0
 }

@@ -172,7 +172,7 @@ func (c *inputCall) text() error {
 	if text = c.spoil(text); text == "" {
 		return killed
 	}
-	if err := c.screen.Type(text); err != nil {
+	if err := c.typeText(text); err != nil {
 		c.logf("W", "InputDispatcher", "dropped text: %v", err)
 	}
 	return killed

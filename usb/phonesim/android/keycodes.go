@@ -6,6 +6,7 @@ import "strconv"
 const (
 	keyHome      = 3
 	keyPower     = 26
+	keyEnter     = 66
 	keySleep     = 223
 	keyWakeUp    = 224
 	keySoftSleep = 276

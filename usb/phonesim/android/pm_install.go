@@ -269,6 +269,8 @@ func (d *Device) register(m *apk.Manifest, path string, o installOptions) {
 	p := &installed{manifest: m, path: path, installer: o.installer, first: now, at: now}
 	if old := d.installed[m.Package]; old != nil {
 		p.first = old.first
+	} else if m.Package == settingsApp {
+		d.settingsStopped = true
 	}
 	d.installed[m.Package] = p
 	delete(d.gone, m.Package)

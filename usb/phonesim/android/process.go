@@ -91,12 +91,7 @@ func (d *Device) processes() []process {
 			list = append(list, process{toybox.UserName(a.uid), d.pid(pkg), 412, pkg})
 		}
 	}
-	d.mu.Lock()
-	server := d.automation != nil && d.automation.server != nil
-	d.mu.Unlock()
-	if a, ok := d.find(serverPackage); ok && server {
-		list = append(list, process{toybox.UserName(a.uid), d.pid(a.name), 412, a.name})
-	}
+	list = append(list, d.helpers()...)
 	return append(list, process{"shell", 4242, 620, "sh"})
 }
 

@@ -66,8 +66,8 @@ type Engine struct {
 	charging       bool
 	animationScale float64
 	clipboard      string
-	page           page // of the keyboard
-	typing         Typing
+	page           page      // of the keyboard
+	typing         Typing    // what becomes of typed keys
 	arrivals       []arrival // in the order in which they fall due
 	composition    string    // letters that the input method holds
 	finger         *finger   // nil: none is on the display

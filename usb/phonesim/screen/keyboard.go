@@ -59,7 +59,7 @@ const (
 // keyboardFor returns the keyboard of a scene whose active window has a focused edit and wants it.
 func (e *Engine) keyboardFor(s *scene) *keyboard {
 	l := s.active()
-	if !l.window.typing || l.window.screen.Keyboard == "none" {
+	if e.typing.NoKeys || !l.window.typing || l.window.screen.Keyboard == "none" {
 		return nil
 	}
 	edit := l.root.find(func(v *view) bool { return v.focused })

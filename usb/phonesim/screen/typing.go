@@ -16,6 +16,8 @@ type Typing struct {
 	// Capitalize makes the first letter of a sentence a capital, Autocorrect replaces some words when a
 	// space follows. Both leave passwords alone.
 	Capitalize, Autocorrect bool
+	// NoKeys is an input method that shows no keyboard.
+	NoKeys bool
 	// Delay is over what time the characters of one Type arrive, one after another.
 	Delay time.Duration
 }
@@ -33,6 +35,15 @@ func (e *Engine) SetTyping(t Typing) {
 	if e.typing = t; !t.Composing {
 		e.compose("")
 	}
+	e.version++
+}
+
+// Typing reports that a field has the focus and wants a keyboard, whether or not the input method shows one.
+func (e *Engine) Typing() bool {
+	e.lock()
+	defer e.mu.Unlock()
+	w, v := e.focused()
+	return e.on && v != nil && w.typing
 }
 
 // Type types text into the focused edit; a line feed presses ENTER. Without a focused edit the text is
@@ -47,7 +58,7 @@ func (e *Engine) Type(text string) error {
 	if !e.on {
 		return nil
 	}
-	if e.typing == (Typing{}) {
+	if t := e.typing; t == (Typing{NoKeys: t.NoKeys}) {
 		// As one change of the field for each line: an app that counts changes is none of ours.
 		for line := range strings.Lines(text) {
 			line, ends := strings.CutSuffix(line, "\n")

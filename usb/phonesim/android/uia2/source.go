@@ -161,8 +161,16 @@ func (w *writer) attributes(n *screen.Node, index int) {
 		name string
 		on   bool
 	}{
-		{"checkable", n.Checkable}, {"checked", n.Checked}, {"clickable", n.Clickable}, {"enabled", n.Enabled}, {"focusable", n.Focusable},
-		{"focused", n.Focused}, {"long-clickable", n.LongClickable}, {"password", n.Password}, {"scrollable", n.Scrollable}, {"selected", n.Selected},
+		{"checkable", n.Checkable},
+		{"checked", n.Checked},
+		{"clickable", n.Clickable},
+		{"enabled", n.Enabled},
+		{"focusable", n.Focusable},
+		{"focused", n.Focused},
+		{"long-clickable", n.LongClickable},
+		{"password", n.Password},
+		{"scrollable", n.Scrollable},
+		{"selected", n.Selected},
 	} {
 		w.flag(f.name, f.on)
 	}
