@@ -6,13 +6,14 @@ const maxTotal = 90
 
 // axis says for one side which source pixels make which target pixels and with
 // what weights: an area average. The weights are exact if a ratio of small
-// numbers leads from one side to the other; else the borders of target pixels
-// are rounded to a 90th of one.
+// numbers leads from one side to the other; else the borders of source pixels
+// are rounded to a 90th of a target pixel.
 type axis struct {
-	total int    // weight of all that makes one target pixel
-	spans []span // one a target pixel
-	inner []byte // weights of source pixels that lie inside a target pixel
-	ratio ratio
+	ratio   ratio
+	total   int     // weight of all that makes one target pixel
+	taps    int     // how many source pixels that are at most
+	starts  []int32 // the first of them, for each target pixel
+	weights []uint8 // taps for each target pixel, the last ones perhaps 0
 }
 
 // ratio is by how much a picture becomes smaller, in lowest terms.
@@ -20,40 +21,31 @@ type ratio struct {
 	source, target int // source >= target
 }
 
-// span is what makes one target pixel: what is left of the source pixel that
-// ended the target pixel before, then some inner ones, then one that ends it.
-type span struct {
-	inner      int32 // how many
-	last, next uint8 // weights of the one that ends it: for it, and for the next
-}
-
-// plan makes target pixels of source ones.
+// plan makes so many target pixels.
 func (a *axis) plan(target int, r ratio) {
-	if a.ratio == r && len(a.spans) == target {
+	if a.ratio == r && len(a.starts) == target {
 		return
 	}
 	a.ratio = r
 	a.total = min(r.source, maxTotal)
-	a.spans = sized(a.spans, target)
-	a.inner = a.inner[:0]
-	var s span
-	begin, x := 0, 0
-	for j := 1; x < target; j++ { // source pixel j-1 ends where j begins
-		end := (j*r.target*a.total + r.source/2) / r.source
-		border := (x + 1) * a.total
-		if end < border {
-			a.inner = append(a.inner, byte(end-begin))
-			s.inner++
-		} else {
-			a.inner = append(a.inner, 0) // unused: keeps the index
-			s.last, s.next = byte(border-begin), byte(end-border)
-			a.spans[x] = s
-			s.inner = 0
-			x++
+	a.taps = (r.source+r.target-1)/r.target + 1
+	a.starts, a.weights = sized(a.starts, target), sized(a.weights, target*a.taps)
+	border := func(j int) int { return (j*r.target*a.total + r.source/2) / r.source } // where source pixel j begins
+	j := 0
+	for x := range target {
+		from, to := x*a.total, (x+1)*a.total
+		for border(j+1) <= from {
+			j++
 		}
-		begin = end
+		a.starts[x] = int32(j)
+		for k := range a.taps {
+			a.weights[x*a.taps+k] = uint8(max(0, min(border(j+k+1), to)-max(border(j+k), from)))
+		}
 	}
 }
+
+// of are the weights of one target pixel.
+func (a *axis) of(x int) []uint8 { return a.weights[x*a.taps : (x+1)*a.taps] }
 
 // sized returns s with length n, kept if there is room.
 func sized[T any](s []T, n int) []T {

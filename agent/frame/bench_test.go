@@ -65,6 +65,30 @@ func ratioOf(b *testing.B, img *image.RGBA, ours func() (*Picture, error)) {
 	b.ReportMetric(float64(them), "plain-ns")
 }
 
+// TestPicturesTakeLessTimeThanOnThePlainPath has a wide margin, as it runs beside
+// anything: the best of a few runs of each. BenchmarkRaw gives the real ratio.
+func TestPicturesTakeLessTimeThanOnThePlainPath(t *testing.T) {
+	img := screenOf(540, 1200)
+	stream := rawOf(img, longHeader)
+	var plain plainPath
+	ours, theirs := time.Hour, time.Hour
+	for range 7 {
+		start := time.Now()
+		p, err := ReadRaw(t.Context(), bytes.NewReader(stream), Options{Width: 360})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ours = min(ours, time.Since(start))
+		start = time.Now()
+		plain.encode(img, p.Size)
+		theirs = min(theirs, time.Since(start))
+	}
+	t.Logf("%s, plain path %s: %.1f times", ours, theirs, float64(theirs)/float64(ours))
+	if float64(ours)*1.3 > float64(theirs) {
+		t.Errorf("%s, the plain path takes %s", ours, theirs)
+	}
+}
+
 // BenchmarkStages is for finding out where the time goes.
 func BenchmarkStages(b *testing.B) {
 	img := screenOf(1080, 2400)
@@ -85,7 +109,7 @@ func BenchmarkStages(b *testing.B) {
 		y, c := make([]byte, 2*720), make([]byte, 720)
 		for b.Loop() {
 			for p := img.Pix; len(p) > 0; p = p[3*img.Stride:] {
-				threeToTwo(y[:720], y[720:], c[:360], c[360:], p[:img.Stride], p[img.Stride:2*img.Stride], p[2*img.Stride:3*img.Stride])
+				threeToTwo(y[:720], y[720:], c[:360], c[360:], &[maxRows][]byte{p[:img.Stride], p[img.Stride : 2*img.Stride], p[2*img.Stride : 3*img.Stride]})
 			}
 		}
 	})

@@ -73,10 +73,12 @@ func (f *fingerprint) end() (hash uint64, black bool) {
 
 // thumbnail averages the luma of target rows to a Thumb.
 type thumbnail struct {
-	first   int // target row that lies below the mask, and all after it
-	height  int // target rows from there
-	columns [thumbSide]interval
-	sums    [thumbSide * thumbSide]uint32
+	thumb   Thumb
+	first   int      // the target row that lies below the mask, and all after it
+	height  int      // target rows from there
+	row     int      // of cells, in hand
+	columns []uint64 // sums of its target rows: lanes of 16 bits, of 8 pixels the even and the odd ones
+	cells   [thumbSide]interval
 }
 
 // interval is what makes one cell along one side.
@@ -89,41 +91,48 @@ func cell(i, n int) interval {
 	return interval{from, max(from+1, (i+1)*n/thumbSide)}
 }
 
-func (t *thumbnail) begin(size image.Point, first int) {
-	*t = thumbnail{first: first, height: size.Y - first}
-	for i := range t.columns {
-		t.columns[i] = cell(i, size.X)
+// begin prepares t for rows of stride bytes, a multiple of 8.
+func (t *thumbnail) begin(size image.Point, stride, first int) {
+	*t = thumbnail{first: first, height: size.Y - first, columns: sized(t.columns, stride/4)}
+	clear(t.columns)
+	for i := range t.cells {
+		t.cells[i] = cell(i, size.X)
 	}
 }
 
-// add takes target row y.
+// add takes target row y. A cell has at most 256 rows, so that their sum fits a
+// lane.
 func (t *thumbnail) add(row []byte, y int) {
 	if y -= t.first; y < 0 {
 		return
 	}
-	var sums [thumbSide]uint32
-	for i, c := range t.columns {
-		for _, v := range row[c.from:c.to] {
-			sums[i] += uint32(v)
-		}
+	const even = 0x00FF00FF00FF00FF
+	for i := 0; i+1 < len(t.columns) && len(row) >= 8; i, row = i+2, row[8:] {
+		v := binary.LittleEndian.Uint64(row)
+		t.columns[i] += v & even
+		t.columns[i+1] += v >> 8 & even
 	}
-	for j := range thumbSide {
-		if c := cell(j, t.height); c.from <= y && y < c.to {
-			for i, v := range sums {
-				t.sums[j*thumbSide+i] += v
-			}
+	for ; t.row < thumbSide; t.row++ {
+		rows := cell(t.row, t.height)
+		if rows.from > y {
+			clear(t.columns)
+			return
 		}
+		if rows.to > y+1 {
+			return
+		}
+		t.end(rows.to - rows.from)
 	}
 }
 
-func (t *thumbnail) end() (thumb Thumb) {
-	if t.height <= 0 {
-		return thumb
+// end ends a row of cells that has so many target rows.
+func (t *thumbnail) end(rows int) {
+	for i, c := range t.cells {
+		sum := uint32(0)
+		for x := c.from; x < c.to; x++ {
+			sum += uint32(t.columns[x/8*2+x%2] >> (x % 8 / 2 * 16) & 0xFFFF)
+		}
+		n := uint32((c.to - c.from) * rows)
+		t.thumb[t.row*thumbSide+i] = byte((sum + n/2) / n)
 	}
-	for k, v := range t.sums {
-		x, y := t.columns[k%thumbSide], cell(k/thumbSide, t.height)
-		n := uint32((x.to - x.from) * (y.to - y.from))
-		thumb[k] = byte((v + n/2) / n)
-	}
-	return thumb
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"image/jpeg"
 	"io"
@@ -12,6 +11,7 @@ import (
 
 const (
 	jpegSignature = "\xFF\xD8\xFF"
+	jpegEnd       = "\xFF\xD9"
 
 	// maxJPEG bounds a JPEG, in bytes, and maxWhole the pixels of one: it is held as
 	// a whole, decoded.
@@ -54,20 +54,20 @@ func (p *pool) readJPEG(ctx context.Context, r io.Reader, o Options) (*Picture, 
 		if err := in.held(); err != nil {
 			return nil, failed(err, "JPEG")
 		}
-		return set.decode(o)
+		return set.decode(o, p.pixels)
 	})
 }
 
 // decode makes a picture of the JPEG in s.whole.
-func (s *set) decode(o Options) (*Picture, error) {
-	if err := checkJPEG(s.whole); err != nil {
+func (s *set) decode(o Options, maxPixels int) (*Picture, error) {
+	if err := checkJPEG(s.whole, min(maxPixels, maxWhole)); err != nil {
 		return nil, err
 	}
+	if !bytes.Contains(s.whole, []byte(jpegEnd)) {
+		return nil, fmt.Errorf("JPEG of %d bytes without an end: %w", len(s.whole), ErrTruncated)
+	}
 	img, err := jpeg.Decode(bytes.NewReader(s.whole))
-	switch {
-	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
-		return nil, fmt.Errorf("JPEG of %d bytes: %w", len(s.whole), ErrTruncated)
-	case err != nil:
+	if err != nil {
 		return nil, fmt.Errorf("JPEG of %d bytes: %v: %w", len(s.whole), err, ErrMalformed)
 	}
 	// What is above the mask has left traces in blocks that reach below it.
@@ -77,7 +77,7 @@ func (s *set) decode(o Options) (*Picture, error) {
 
 // checkJPEG walks the segments up to the frame header and bounds its size. Only
 // sequential JPEGs pass: a progressive one costs several times its pixels.
-func checkJPEG(b []byte) error {
+func checkJPEG(b []byte, maxPixels int) error {
 	if mangled(b) {
 		return fmt.Errorf("JPEG whose line ends were changed: %w", ErrMalformed)
 	}
@@ -100,7 +100,7 @@ func checkJPEG(b []byte) error {
 			}
 			h, w := int(binary.BigEndian.Uint16(segment[1:])), int(binary.BigEndian.Uint16(segment[3:]))
 			switch {
-			case w > maxSide || h > maxSide || w*h > maxWhole:
+			case w > maxSide || h > maxSide || w*h > maxPixels:
 				return fmt.Errorf("JPEG of %dx%d: %w", w, h, ErrTooLarge)
 			case w == 0 || h == 0 || segment[5] != 1 && segment[5] != 3:
 				return fmt.Errorf("JPEG of %dx%d with %d components: %w", w, h, segment[5], ErrMalformed)

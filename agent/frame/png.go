@@ -33,7 +33,7 @@ func (p *pool) readPNG(ctx context.Context, r io.Reader, o Options) (*Picture, e
 		if err := s.rows.find(pngSignature, "PNG"); err != nil {
 			return nil, err
 		}
-		d := pngReader{b: &s.rows, budget: maxPNG}
+		d := pngReader{b: &s.rows, pixels: p.pixels, budget: maxPNG}
 		return d.picture(ctx, in, s, o)
 	})
 }
@@ -62,6 +62,7 @@ func (b *buffer) find(what, name string) error {
 // reads what the IDAT chunks hold.
 type pngReader struct {
 	b      *buffer
+	pixels int // it may have
 	budget int // bytes of chunks that may still come
 	kind   string
 	left   int    // data bytes of the chunk that are not read
@@ -176,7 +177,7 @@ func (d *pngReader) header() error {
 	bits, color := head[8], head[9]
 	plain := head[10] == 0 && head[11] == 0 && head[12] == 0 // the only compression and filters there are; no interlace
 	switch {
-	case w > maxSide || h > maxSide || w*h > maxPixels:
+	case w > maxSide || h > maxSide || int(w*h) > d.pixels:
 		return fmt.Errorf("PNG of %dx%d: %w", w, h, ErrTooLarge)
 	case w == 0 || h == 0:
 		return fmt.Errorf("PNG of %dx%d: %w", w, h, ErrMalformed)
@@ -291,8 +292,9 @@ func (d *pngReader) rgbx(to, row []byte, step int) {
 
 // opaque puts a pixel on black.
 func opaque(p []byte) {
+	a := uint32(p[3]) * 0x101
 	for i := range 3 {
-		p[i] = byte((uint(p[i])*uint(p[3]) + 127) / 255)
+		p[i] = byte(uint32(p[i]) * a / 0xFF >> 8) // as image/color does
 	}
 }
 

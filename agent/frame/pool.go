@@ -12,11 +12,16 @@ var sets = newPool(runtime.GOMAXPROCS(0) + 1)
 
 // pool bounds how many pictures are made at once.
 type pool struct {
-	free chan *set // nil until first used
+	free   chan *set // nil until first used
+	pixels int       // of a screen at most
 }
 
+// maxPixels bounds a screen, so that its bytes are bounded: 128 MiB. A screen of
+// 7680x4320 is smaller.
+const maxPixels = 32 << 20
+
 func newPool(n int) *pool {
-	p := &pool{free: make(chan *set, n)}
+	p := &pool{free: make(chan *set, n), pixels: maxPixels}
 	for range n {
 		p.free <- nil
 	}

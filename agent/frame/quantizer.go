@@ -50,9 +50,10 @@ type quantizer struct {
 
 // pair is for the two coefficients of one word.
 type pair struct {
-	low, high     int64  // reciprocals of what they are divided by
-	near          uint64 // both coefficients, if less than this, become 0
-	lowAt, highAt uint8  // their places in a scan
+	near            uint64 // both coefficients, if less than this, become 0
+	low, high       int64  // reciprocals of what they are divided by
+	lowBit, highBit int64  // their bits in a mask
+	lowAt, highAt   uint8  // their places in a scan
 }
 
 // plan takes the steps of base for a quality of 1 to 100, scaled as the
@@ -77,10 +78,10 @@ func (q *quantizer) plan(base *[64]byte, quality int) {
 		reciprocal := int64((1<<stepBits)/by + 0.5)
 		near := uint64(by/2) - 2 // a high half is one too small if the low one is negative
 		if p := &q.pairs[v][u/2]; u%2 == 0 {
-			p.low, p.lowAt = reciprocal, uint8(k)
+			p.low, p.lowAt, p.lowBit = reciprocal, uint8(k), 1<<k
 			p.near |= near
 		} else {
-			p.high, p.highAt = reciprocal, uint8(k)
+			p.high, p.highAt, p.highBit = reciprocal, uint8(k), 1<<k
 			p.near |= near << 32
 		}
 	}
@@ -95,7 +96,7 @@ type block struct {
 
 // flat makes a block of 64 equal samples.
 func (q *quantizer) flat(b *block, sample byte) {
-	b.values[0] = divide((int64(sample)-128)<<(6+keptBits), q.pairs[0][0].low)
+	b.values[0] = int16(divide((int64(sample)-128)<<(6+keptBits), q.pairs[0][0].low))
 	b.mask = 0
 }
 
@@ -105,7 +106,7 @@ func (q *quantizer) divide(b *block, c *coefficients) {
 		c[0][i] -= both(8 * bias)
 	}
 	const signs = 1<<63 | 1<<31
-	mask := uint64(0)
+	mask := int64(0)
 	for v := range c {
 		// Most coefficients of most blocks become 0: four at a time are compared.
 		w, p := &c[v], &q.pairs[v]
@@ -119,22 +120,14 @@ func (q *quantizer) divide(b *block, c *coefficients) {
 	if mask&1 == 0 {
 		b.values[0] = 0
 	}
-	b.mask = mask
+	b.mask = uint64(mask)
 }
 
-func (p *pair) divide(b *block, w uint64) uint64 {
+// divide puts two coefficients into b and returns which are not 0.
+func (p *pair) divide(b *block, w uint64) int64 {
 	low, high := divide(int64(int32(w)), p.low), divide(int64(w)>>32, p.high)
-	b.values[p.lowAt&63], b.values[p.highAt&63] = low, high
-	return bit(low)<<(p.lowAt&63) | bit(high)<<(p.highAt&63)
+	b.values[p.lowAt&63], b.values[p.highAt&63] = int16(low), int16(high)
+	return (low|-low)>>63&p.lowBit | (high|-high)>>63&p.highBit
 }
 
-func divide(c, reciprocal int64) int16 {
-	return int16((c*reciprocal + 1<<(stepBits-1)) >> stepBits)
-}
-
-func bit(v int16) uint64 {
-	if v != 0 {
-		return 1
-	}
-	return 0
-}
+func divide(c, reciprocal int64) int64 { return (c*reciprocal + 1<<(stepBits-1)) >> stepBits }

@@ -16,10 +16,6 @@ const (
 	longHeader  = 16
 )
 
-// maxPixels bounds a screen, so that its bytes are bounded: 128 MiB. A screen of
-// 7680x4320 is smaller.
-const maxPixels = 32 << 20
-
 // ReadRaw makes a picture of what `screencap` sends. It blocks until the stream
 // is at its end, broken or stalled, or ctx ends. If r is an io.Closer it is
 // closed in the last two cases; if not, r has to end a Read by itself.
@@ -82,7 +78,7 @@ type header struct {
 
 // raw reads a raw screenshot from b, which reads from in.
 func (in *input) raw(ctx context.Context, b *buffer, o Options) (*Picture, error) {
-	h, err := readHeader(b, o)
+	h, err := readHeader(b, in.pool.pixels, o.Header)
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +115,7 @@ func (in *input) raw(ctx context.Context, b *buffer, o Options) (*Picture, error
 }
 
 // readHeader reads the header and the four bytes after it.
-func readHeader(b *buffer, o Options) (h header, err error) {
+func readHeader(b *buffer, maxPixels, length int) (h header, err error) {
 	if err := b.need(longHeader); err != nil && len(b.rest()) < shortHeader {
 		return h, failed(err, fmt.Sprintf("%d of %d header bytes, %q", len(b.rest()), shortHeader, excerpt(b.rest())))
 	} else if err != nil {
@@ -127,10 +123,10 @@ func readHeader(b *buffer, o Options) (h header, err error) {
 	}
 	head := b.rest()
 	w, height, kind := binary.LittleEndian.Uint32(head), binary.LittleEndian.Uint32(head[4:]), binary.LittleEndian.Uint32(head[8:])
-	if w > maxSide || height > maxSide || w*height > maxPixels {
+	if w > maxSide || height > maxSide || int(w*height) > maxPixels {
 		return h, fmt.Errorf("raw screenshot of %dx%d, %q: %w", w, height, excerpt(head), ErrTooLarge)
 	}
-	h = header{width: int(w), height: int(height), format: formats[kind], length: o.Header}
+	h = header{width: int(w), height: int(height), format: formats[kind], length: length}
 	if w == 0 || height == 0 || h.format == nil {
 		return h, fmt.Errorf("raw screenshot of %dx%d in pixel format %d: %w", w, height, kind, ErrMalformed)
 	}

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"image"
 	"image/color"
+	"image/draw"
 	"image/jpeg"
 	"io"
 	"slices"
 	"testing"
 	"testing/iotest"
-	"time"
 )
 
 // square is a screen of four pixels, red first, as raw pixels of a format.
@@ -166,15 +166,15 @@ func TestCompressedScreenshotsThatAreNot(t *testing.T) {
 // TestEveryWayGivesTheSamePicture compares the ways that lose nothing, at sizes
 // that take each of the scaler's branches.
 func TestEveryWayGivesTheSamePicture(t *testing.T) {
-	for _, size := range []image.Point{{1080, 1200}, {1080, 1201}, {1080, 1202}, {1440, 1501}, {1220, 1283}, {720, 733}, {1206, 1080}, {17, 5}, {1, 1}, {1000, 1}, {33, 500}} {
+	for _, size := range []image.Point{
+		{108, 240}, {108, 241}, {108, 242}, {144, 150}, {144, 151}, {144, 153}, {122, 128}, {72, 73}, {72, 74}, {240, 108}, {107, 239},
+		{17, 5}, {1, 1}, {300, 1}, {33, 500}, {300, 280},
+	} {
 		img := screenOf(size.X, size.Y)
-		o := Options{Mask: size.Y / 40, Stall: time.Minute, Total: time.Minute}
-		want, err := Encode(img, o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := jpeg.Decode(bytes.NewReader(want.JPEG)); err != nil {
-			t.Errorf("%v: %v", size, err)
+		o := Options{Width: 72, Mask: size.Y / 40}
+		want := encoded(t, img, o)
+		if got := decode(t, want.JPEG).Bounds().Size(); got != want.Size {
+			t.Errorf("%v: a JPEG of %v, want %v", size, got, want.Size)
 		}
 		for name, c := range map[string]struct {
 			read   reader
@@ -185,7 +185,7 @@ func TestEveryWayGivesTheSamePicture(t *testing.T) {
 			"gzip":   {ReadGzip, gzipOf(t, rawOf(img, longHeader))},
 			"png":    {ReadPNG, pngOf(t, img)},
 		} {
-			for _, r := range []io.Reader{bytes.NewReader(c.stream), iotest.HalfReader(bytes.NewReader(c.stream))} {
+			for _, r := range []io.Reader{bytes.NewReader(c.stream), iotest.HalfReader(bytes.NewReader(c.stream)), iotest.OneByteReader(bytes.NewReader(c.stream))} {
 				got, err := c.read(t.Context(), r, o)
 				if err != nil {
 					t.Fatalf("%v %s: %v", size, name, err)
@@ -194,6 +194,85 @@ func TestEveryWayGivesTheSamePicture(t *testing.T) {
 					t.Errorf("%v %s: another picture", size, name)
 				}
 			}
+		}
+	}
+}
+
+// TestASetForgetsThePictureBefore makes pictures of many sizes in one set.
+func TestASetForgetsThePictureBefore(t *testing.T) {
+	var used set
+	for range 2 {
+		for _, size := range []image.Point{{300, 280}, {108, 240}, {17, 5}, {144, 150}, {122, 128}, {72, 73}, {240, 108}} {
+			img := screenOf(size.X, size.Y)
+			o := Options{Width: 72, Quality: 50 + size.X%3}
+			got, want := used.encode(img, o), new(set).encode(img, o)
+			if !bytes.Equal(got.JPEG, want.JPEG) || got.Hash != want.Hash || got.Thumb != want.Thumb {
+				t.Errorf("%v: another picture than in a new set", size)
+			}
+		}
+	}
+}
+
+func TestSizes(t *testing.T) {
+	for _, c := range []struct{ source, want image.Point }{
+		{image.Pt(1080, 2400), image.Pt(720, 1600)},
+		{image.Pt(2400, 1080), image.Pt(1600, 720)}, // on its side: as legible as upright
+		{image.Pt(1080, 2408), image.Pt(720, 1605)},
+		{image.Pt(1440, 3120), image.Pt(720, 1560)},
+		{image.Pt(1220, 2712), image.Pt(720, 1600)},
+		{image.Pt(720, 1600), image.Pt(720, 1600)},
+		{image.Pt(480, 800), image.Pt(480, 800)},
+		{image.Pt(maxSide, 1), image.Pt(maxSide, 1)},
+		{image.Pt(721, 721), image.Pt(720, 720)},
+	} {
+		w, h, _ := scaled(c.source.X, c.source.Y, DefaultWidth)
+		if got := image.Pt(w, h); got != c.want {
+			t.Errorf("%v becomes %v, want %v", c.source, got, c.want)
+		}
+	}
+}
+
+func TestOptionsThatCannotBe(t *testing.T) {
+	img := grey(9, 9, 9)
+	for name, o := range map[string]Options{
+		"quality":  {Quality: 101},
+		"negative": {Quality: -1},
+		"width":    {Width: maxSide + 1},
+		"narrow":   {Width: -1},
+		"mask":     {Mask: -1},
+		"header":   {Header: 13},
+		"stall":    {Stall: -1},
+		"total":    {Total: -1},
+	} {
+		if _, err := Encode(img, o); err == nil {
+			t.Errorf("%s: Encode takes it", name)
+		}
+		if _, err := ReadRaw(t.Context(), bytes.NewReader(rawOf(img, longHeader)), o); err == nil {
+			t.Errorf("%s: ReadRaw takes it", name)
+		}
+	}
+	var none *image.RGBA
+	for name, img := range map[string]image.Image{"nil": nil, "nil RGBA": none, "empty": image.NewGray(image.Rect(5, 5, 5, 9))} {
+		if _, err := Encode(img, Options{}); !errors.Is(err, ErrEmpty) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := Encode(image.NewUniform(color.Black), Options{}); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("endless: %v", err)
+	}
+}
+
+func TestEncodeTakesAnyImage(t *testing.T) {
+	rgba := screenOf(90, 200)
+	o := Options{Width: 60}
+	want := encoded(t, rgba, o)
+	moved := image.NewRGBA(image.Rect(7, 9, 150, 300))
+	draw.Draw(moved, rgba.Rect.Add(image.Pt(11, 13)), rgba, image.Point{}, draw.Src)
+	nrgba := image.NewNRGBA(rgba.Rect)
+	draw.Draw(nrgba, rgba.Rect, rgba, image.Point{}, draw.Src)
+	for name, img := range map[string]image.Image{"part": moved.SubImage(rgba.Rect.Add(image.Pt(11, 13))), "NRGBA": nrgba} {
+		if got := encoded(t, img, o); !bytes.Equal(got.JPEG, want.JPEG) || got.Hash != want.Hash {
+			t.Errorf("%s: another picture", name)
 		}
 	}
 }

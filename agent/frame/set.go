@@ -11,18 +11,18 @@ import (
 type set struct {
 	source   image.Point
 	size     image.Point
-	rowBytes int // of the source as RGBX
-	batch    int // rows that add takes at once
-	fast     bool
+	rowBytes int     // of the source as RGBX
+	batch    int     // rows that add takes at once
+	kernel   *kernel // nil: rows are summed up one by one
 
 	// From source rows to target rows.
-	seen  int // source rows so far
-	x, y  axis
-	color converter
-	line  []uint64    // a source row, averaged along x
-	sums  []uint64    // source rows of the target row in hand
-	inner int32       // how many
-	pair  [2][]uint64 // target rows, two of which share their chroma
+	seen   int // source rows so far
+	x, y   axis
+	color  converter
+	packed []uint64    // a source row
+	line   []uint64    // the same, averaged along x
+	sums   []uint64    // of the source rows of the target row in hand
+	pair   [2][]uint64 // target rows, two of which share their chroma
 
 	// From target rows to the JPEG.
 	made         int // target rows so far
@@ -46,19 +46,14 @@ func (s *set) begin(source image.Point, o Options) {
 	s.source = source
 	s.size.X, s.size.Y, r = scaled(source.X, source.Y, o.Width)
 	s.rowBytes = 4 * source.X
-	s.fast = r == ratio{3, 2} && source.X%6 == 0
-	s.batch = 1
-	if s.fast {
-		s.batch = 3
+	s.kernel = kernelFor(r, source.X)
+	if s.kernel != nil {
+		s.batch = s.kernel.rows
 	} else {
-		s.x.plan(s.size.X, r)
-		s.y.plan(s.size.Y, r)
-		s.color.plan(s.x.total * s.y.total)
+		s.batch = 1
+		s.planSums(r)
 	}
-	s.line, s.sums = sized(s.line, s.size.X), sized(s.sums, s.size.X)
-	s.pair[0], s.pair[1] = sized(s.pair[0], s.size.X), sized(s.pair[1], s.size.X)
-	clear(s.sums)
-	s.seen, s.inner, s.made = 0, 0, 0
+	s.seen, s.made = 0, 0
 
 	s.stride = (s.size.X + stripRows - 1) / stripRows * stripRows
 	s.luma = sized(s.luma, stripRows*s.stride)
@@ -66,7 +61,18 @@ func (s *set) begin(source image.Point, o Options) {
 	s.jpeg.begin(s.size, o.Quality)
 
 	s.finger.begin(source, o.Mask)
-	s.thumb.begin(s.size, (o.Mask*r.target+r.source-1)/r.source)
+	s.thumb.begin(s.size, s.stride, (o.Mask*r.target+r.source-1)/r.source)
+}
+
+// planSums prepares for a ratio that has no kernel.
+func (s *set) planSums(r ratio) {
+	s.x.plan(s.size.X, r)
+	s.y.plan(s.size.Y, r)
+	s.color.plan(s.x.total * s.y.total)
+	s.packed = sized(s.packed, s.source.X+s.x.taps)
+	s.line, s.sums = sized(s.line, s.size.X), sized(s.sums, s.size.X)
+	s.pair[0], s.pair[1] = sized(s.pair[0], s.size.X), sized(s.pair[1], s.size.X)
+	clear(s.sums)
 }
 
 // rows returns room for n source rows in RGBX.
@@ -81,35 +87,42 @@ func (s *set) add(rows []byte) {
 	s.finger.add(rows, s.rowBytes, s.seen)
 	switch {
 	case s.made == s.size.Y: // what is left over makes no target row
-	case !s.fast:
+	case s.kernel == nil:
 		s.addRow(rows, s.seen)
-	case n == 3:
-		s.addThree(rows[:s.rowBytes], rows[s.rowBytes:2*s.rowBytes], rows[2*s.rowBytes:])
-		s.finished(2)
-	case n == 2: // one target row
-		s.addThree(rows[:s.rowBytes], rows[s.rowBytes:], rows[s.rowBytes:])
-		s.finished(1)
+	default:
+		s.addRows(rows, n)
 	}
 	s.seen += n
 }
 
-// addThree makes two target rows of three source rows.
-func (s *set) addThree(a, b, c []byte) {
+// addRows makes two target rows of n source rows, or fewer at the end.
+func (s *set) addRows(rows []byte, n int) {
+	k := s.kernel
+	var each [maxRows][]byte
+	for i := range k.rows {
+		at := min(i, n-1) * s.rowBytes
+		each[i] = rows[at : at+s.rowBytes]
+	}
 	y0, y1, cb, cr := s.strip(s.made)
-	threeToTwo(y0, y1, cb, cr, a, b, c)
+	k.run(y0[:s.size.X], y1[:s.size.X], cb, cr, &each)
+	s.finished(n * k.ratio.target / k.ratio.source)
 }
 
 // addRow adds source row j to the target row in hand.
 func (s *set) addRow(row []byte, j int) {
-	shrinkRow(s.line, row, &s.x)
-	to := s.y.spans[s.made]
-	if s.inner < to.inner {
-		addRow(s.sums, s.line, uint64(s.y.inner[j]))
-		s.inner++
+	packRow(s.packed, row)
+	shrinkRow(s.line, s.packed, &s.x)
+	weights := s.y.of(s.made)
+	k := j - int(s.y.starts[s.made])
+	if k+1 < len(weights) && weights[k+1] > 0 {
+		addRow(s.sums, s.line, uint64(weights[k]))
 		return
 	}
-	s.inner = 0
-	endRow(s.pair[s.made%2], s.sums, s.line, to)
+	next := uint8(0)
+	if y := s.made + 1; y < s.size.Y && int(s.y.starts[y]) == j {
+		next = s.y.of(y)[0]
+	}
+	endRow(s.pair[s.made%2], s.sums, s.line, uint64(weights[k]), uint64(next))
 	if last := s.made == s.size.Y-1; s.made%2 == 1 || last {
 		y0, y1, cb, cr := s.strip(s.made &^ 1)
 		s.color.rows(y0, y1, cb, cr, s.pair[0], s.pair[s.made%2])
@@ -127,7 +140,7 @@ func (s *set) strip(y int) (y0, y1, cb, cr []byte) {
 // finished counts target rows, and writes them when they are sixteen.
 func (s *set) finished(n int) {
 	s.made += n
-	if s.made%stripRows == 0 {
+	if n > 0 && s.made%stripRows == 0 {
 		s.write(stripRows)
 	}
 }
@@ -139,7 +152,7 @@ func (s *set) write(rows int) {
 	extend(s.cb, s.stride/2, (rows+1)/2, (s.size.X+1)/2)
 	extend(s.cr, s.stride/2, (rows+1)/2, (s.size.X+1)/2)
 	for i := range rows {
-		s.thumb.add(s.luma[i*s.stride:][:s.size.X], first+i)
+		s.thumb.add(s.luma[i*s.stride:][:s.stride], first+i)
 	}
 	s.jpeg.strip(s.luma, s.cb, s.cr, s.stride)
 }
@@ -165,9 +178,8 @@ func (s *set) end() *Picture {
 	if rest := s.made % stripRows; rest > 0 {
 		s.write(rest)
 	}
-	p := &Picture{JPEG: slices.Clone(s.jpeg.end()), Size: s.size, Source: s.source}
+	p := &Picture{JPEG: slices.Clone(s.jpeg.end()), Size: s.size, Source: s.source, Thumb: s.thumb.thumb}
 	p.Hash, p.Black = s.finger.end()
-	p.Thumb = s.thumb.end()
 	return p
 }
 

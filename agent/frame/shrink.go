@@ -15,39 +15,35 @@ func pack(p uint32) uint64 {
 	return v&0xFF | v&0xFF00<<(laneBits-8) | v&0xFF0000<<(2*laneBits-16)
 }
 
-// shrinkRow averages a row of RGBX pixels along x into sums of weight a.total.
-func shrinkRow(to []uint64, row []byte, a *axis) {
-	switch a.ratio {
-	case ratio{1, 1}:
-		for x := 0; x < len(to) && len(row) >= 4; x, row = x+1, row[4:] {
-			to[x] = pack(binary.LittleEndian.Uint32(row))
-		}
-	case ratio{2, 1}:
-		for x := 0; x < len(to) && len(row) >= 8; x, row = x+1, row[8:] {
-			two := binary.LittleEndian.Uint64(row)
-			to[x] = pack(uint32(two)) + pack(uint32(two>>32))
-		}
-	default:
-		shrinkAny(to, row, a)
+// packRow packs a row of RGBX. Room that is left over stays as it is.
+func packRow(to []uint64, row []byte) {
+	for ; len(row) >= 8 && len(to) >= 2; row, to = row[8:], to[2:] {
+		two := binary.LittleEndian.Uint64(row)
+		to[0], to[1] = pack(uint32(two)), pack(uint32(two>>32))
+	}
+	if len(row) >= 4 && len(to) >= 1 {
+		to[0] = pack(binary.LittleEndian.Uint32(row))
 	}
 }
 
-func shrinkAny(to []uint64, row []byte, a *axis) {
-	weights := a.inner
-	carry := uint64(0)
-	for x, s := range a.spans[:len(to)] {
-		sum := carry
-		n := int(s.inner)
-		if len(row) < 4*n+4 || len(weights) < n+1 {
-			return // never: the axis was planned for this row
+// shrinkRow averages a packed row along x into sums of weight a.total. The row is
+// longer than the screen by a.taps pixels, whose weight is 0.
+func shrinkRow(to, row []uint64, a *axis) {
+	starts, weights := a.starts[:len(to)], a.weights
+	if a.taps == 3 { // up to half the size
+		for x, at := range starts {
+			p, w := (*[3]uint64)(row[at:]), (*[3]uint8)(weights[3*x:])
+			to[x] = p[0]*uint64(w[0]) + p[1]*uint64(w[1]) + p[2]*uint64(w[2])
 		}
-		for i, w := range weights[:n] {
-			sum += pack(binary.LittleEndian.Uint32(row[4*i:])) * uint64(w)
+		return
+	}
+	for x, at := range starts {
+		sum := uint64(0)
+		p := row[at:]
+		for k, w := range a.of(x) {
+			sum += p[k] * uint64(w)
 		}
-		end := pack(binary.LittleEndian.Uint32(row[4*n:]))
-		to[x] = sum + end*uint64(s.last)
-		carry = end * uint64(s.next)
-		row, weights = row[4*n+4:], weights[n+1:]
+		to[x] = sum
 	}
 }
 
@@ -59,10 +55,9 @@ func addRow(sums, row []uint64, weight uint64) {
 	}
 }
 
-// endRow ends a target row with a row of which a part belongs to the next.
-func endRow(to, sums, row []uint64, s span) {
+// endRow ends a target row with a row of which a part may belong to the next.
+func endRow(to, sums, row []uint64, last, next uint64) {
 	to, row = to[:len(sums)], row[:len(sums)]
-	last, next := uint64(s.last), uint64(s.next)
 	for x := range sums {
 		v := row[x]
 		to[x] = sums[x] + v*last
