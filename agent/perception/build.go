@@ -27,7 +27,10 @@ func (r reading) scene() *Scene {
 		t = &tree{rotation: -1}
 		t.names.reset()
 	}
-	s := &Scene{Parts: r.parts, Secure: r.secure, Locked: r.state.LockErr == nil && r.state.Lock.Locked}
+	s := &Scene{Parts: r.parts, Secure: r.secure}
+	if r.state.LockErr == nil {
+		s.Asleep, s.Locked = !r.state.Lock.Awake, r.state.Lock.Locked
+	}
 	if !r.misses(PartKeyboard) {
 		s.Keyboard, s.KeyboardArea = r.state.Keyboard.Shown, r.state.Keyboard.Area
 	}

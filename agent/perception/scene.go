@@ -92,6 +92,7 @@ type Scene struct {
 	Keyboard          bool            // the on-screen keyboard is shown
 	KeyboardArea      image.Rectangle // in pixels of the display; empty if it is not known
 	Windows           []phone.Window  // the topmost first; nil if they are not known
+	Asleep            bool            // the screen is off; false if that is not known
 	Locked            bool            // the lock screen is in front; false if that is not known
 	NoTree            string          // why the elements say little: one of the NoTree constants, or ""
 	Secure            bool            // the picture is black where the app is, which forbids pictures

@@ -44,6 +44,7 @@ type attempt struct {
 	loops     loopDetector
 	still     int            // acts in a row that changed nothing
 	calmed    bool           // animations were stopped, or could not be
+	wakes     int            // of the phone
 	popups    map[string]int // presses, by popup
 	pressed   int            // presses in all
 	failures  int            // turns in a row without an answer
@@ -121,7 +122,7 @@ func (a *attempt) ready(ctx context.Context) *Result {
 			a.scene = scene
 		}
 		a.front(a.scene)
-		done, end := a.calm(ctx)
+		done, end := a.prepareScreen(ctx)
 		if !done {
 			done, end = a.closePopup(ctx)
 		}

@@ -58,11 +58,11 @@ func (a *attempt) look(ctx context.Context, want perception.Want) (*perception.S
 // same tree, or pictures that hardly differ: two in a row where there is no tree
 // to go by, three where trees differ, as under a clock that ticks. A screen that is as it
 // was before gets some time to react. An act that changes nothing needs one look,
-// its own if it had one.
+// its own if that brought a picture.
 func (a *attempt) settle(ctx context.Context, before *perception.Scene, out tools.Outcome) (scene *perception.Scene, moving bool, err error) {
 	a.scene = nil
 	begun := time.Now()
-	if scene = out.Scene; scene == nil {
+	if scene = out.Scene; scene == nil || !out.Settle && scene.Picture == nil {
 		// The picture of the first look is not needed: equal trees are enough.
 		if scene, err = a.look(ctx, perception.Want{Image: !out.Settle, ImageIfThin: true}); err != nil {
 			return nil, false, err

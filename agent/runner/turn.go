@@ -3,9 +3,11 @@ package runner
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"phonerack/agent/perception"
+	"phonerack/agent/phone"
 	"phonerack/agent/planner"
 	"phonerack/agent/runner/record"
 	"phonerack/agent/tools"
@@ -108,7 +110,7 @@ func (a *attempt) env() tools.Env {
 	return tools.Env{
 		Controls: a.Controls, Phone: a.Reads, Scene: a.scene,
 		Look: func(ctx context.Context) (*perception.Scene, error) {
-			return a.look(ctx, perception.Want{Image: true})
+			return a.look(ctx, perception.Want{ImageIfThin: true}) // many looks may follow each other
 		},
 		Permissions: a.task.Permissions, Documents: a.Documents, Keep: a.Keep, Install: a.Install,
 		Slot: a.Slot, Serial: a.Phone,
@@ -167,7 +169,23 @@ func (a *attempt) after(ctx context.Context, step *Step, before *perception.Scen
 	}
 	a.scene = scene
 	changed := effect(step, before, scene, moving)
+	if step.Text == tools.TextFailed {
+		a.distrust(step.Tool)
+	}
 	return a.progress(step, out, changed)
+}
+
+// distrust has the phone type, or empty fields, in its next slower way after what
+// was read back is not what it should be; *phone.Controls knows such ways.
+func (a *attempt) distrust(tool string) {
+	c, ok := a.Controls.(interface{ Distrust(phone.Act) bool })
+	act := phone.Typing
+	if tool == "clear_text" {
+		act = phone.Clearing
+	}
+	if ok && c.Distrust(act) {
+		a.notes = append(a.notes, fmt.Sprintf("the phone goes about %s more slowly from now on; it may succeed if it is tried again", act))
+	}
 }
 
 // progress counts the acts in a row that change nothing.

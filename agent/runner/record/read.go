@@ -107,7 +107,7 @@ func parseStep(line []byte, n int, err error) (Step, error) {
 	switch {
 	case s.N != n:
 		return s, damaged(where, "it is step %d", s.N)
-	case !slices.Contains([]string{Turn, Popup, Calm, Failed}, s.Kind):
+	case !slices.Contains([]string{Turn, Popup, Calm, Wake, Failed}, s.Kind):
 		return s, damaged(where, "its kind %.40q is not known", s.Kind)
 	case s.Kind != Failed && (s.Tool == "" || len(s.Arguments) == 0):
 		return s, damaged(where, "it has no decision")

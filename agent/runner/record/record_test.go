@@ -136,11 +136,14 @@ func TestDiskIsBoundedAndWhatIsLeftOutIsSaid(t *testing.T) {
 		}
 	})
 	t.Run("scenes", func(t *testing.T) {
-		steps := written(t, t.TempDir(), maxScenes/maxScene+2, nil, strings.Repeat("\"", maxScene)) // all of it has to be escaped
+		steps := written(t, t.TempDir(), maxScenes/maxScene+2, nil, strings.Repeat("x", maxScene))
 		for i, s := range steps {
 			if (s.Scene != "") != (i < maxScenes/maxScene) || (s.LeftOut == noScene) != (s.Scene == "") {
 				t.Errorf("step %d: scene of %d bytes, left out %q", s.N, len(s.Scene), s.LeftOut)
 			}
+		}
+		if steps = written(t, t.TempDir(), 1, nil, strings.Repeat("\"", maxScene)); steps[0].Scene == "" { // all of it has to be escaped: the line still fits
+			t.Error("a scene within the bound was left out")
 		}
 		steps = written(t, t.TempDir(), 1, nil, strings.Repeat("x", maxScene+1))
 		if steps[0].Scene != "" || steps[0].LeftOut != noScene {

@@ -15,6 +15,7 @@ const (
 	Turn   = ""       // a decision of the planner, and what it came to
 	Popup  = "popup"  // a watcher closed something; no turn of the planner
 	Calm   = "calm"   // animations were stopped because the screen never rested; no turn of the planner
+	Wake   = "wake"   // the screen was switched on and unlocked; no turn of the planner
 	Failed = "failed" // a turn without a usable decision: nothing was done
 )
 
