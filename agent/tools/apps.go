@@ -42,11 +42,16 @@ var launchApp = Tool{
 			return err
 		}
 		err = out.write(ctx, env, "start of "+pkg, func() error { return env.Controls.Launch(ctx, pkg) })
-		if wire.Is(err, wire.AppMissing) {
-			return wire.Refuse(wire.AppMissing, map[string]any{"app": pkg}).With(env.place()).Because(err)
-		}
-		return err
+		return missingApp(err, pkg)
 	},
+}
+
+// missingApp names the app that a refusal is about.
+func missingApp(err error, app string) error {
+	if wire.Is(err, wire.AppMissing) {
+		return wire.From(err).With(map[string]any{"app": app}).Because(err)
+	}
+	return err
 }
 
 var stopApp = Tool{
@@ -148,6 +153,10 @@ var installApp = Tool{
 			return err
 		}
 		defer file.Close()
-		return out.write(ctx, env, "installation of "+call.File, func() error { return env.Controls.Install(ctx, file, size) })
+		err = out.write(ctx, env, "installation of "+call.File, func() error { return env.Controls.Install(ctx, file, size) })
+		if wire.Is(err, wire.InstallFailed) {
+			return wire.From(err).With(map[string]any{"app": call.File}).Because(err)
+		}
+		return err
 	},
 }

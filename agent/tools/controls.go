@@ -25,6 +25,10 @@ type Controls interface {
 	OpenURL(ctx context.Context, url, pkg string) error
 	Install(ctx context.Context, apk io.Reader, size int64) error
 	SetClipboard(ctx context.Context, text string) error
+
+	// Distrust tells that what an act should have done was read back and is not
+	// there, so that the next one goes another way. It writes nothing.
+	Distrust(act phone.Act) bool
 }
 
 // Reads are what tools read of a phone beyond its screen; *phone.Phone
@@ -71,5 +75,8 @@ func (u Unsupported) OpenURL(context.Context, string, string) error { return u.r
 func (u Unsupported) Install(context.Context, io.Reader, int64) error {
 	return u.refuse("installing apps")
 }
+
+// Distrust implements Controls: there is no other way.
+func (u Unsupported) Distrust(phone.Act) bool { return false }
 
 func (u Unsupported) SetClipboard(context.Context, string) error { return u.refuse("the clipboard") }

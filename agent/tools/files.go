@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path"
 	"regexp"
 	"slices"
@@ -163,7 +164,7 @@ func (e Env) pull(ctx context.Context, name string, use func(io.Reader) error) e
 	select {
 	case pullErr := <-pulled:
 		if pullErr != nil { // whatever its reader made of that
-			return e.notRead(ctx, "reading "+name, pullErr)
+			return e.notPulled(ctx, name, pullErr)
 		}
 	default: // its reader has enough
 		cancel()
@@ -171,6 +172,18 @@ func (e Env) pull(ctx context.Context, name string, use func(io.Reader) error) e
 		<-pulled
 	}
 	return e.fileFailed(ctx, name, err)
+}
+
+// notPulled makes a refusal of what the phone said of a file.
+func (e Env) notPulled(ctx context.Context, name string, err error) error {
+	switch {
+	case isRefusal(err):
+	case errors.Is(err, fs.ErrNotExist):
+		err = wire.Refuse(wire.FileMissing, map[string]any{"path": name}).Because(err)
+	case errors.Is(err, fs.ErrPermission):
+		err = wire.Refuse(wire.FileDenied, map[string]any{"path": name}).Because(err)
+	}
+	return e.notRead(ctx, "reading "+name, err)
 }
 
 type counter struct {

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -60,7 +61,8 @@ var openURL = Tool{
 		if !env.permits(permission) {
 			return notPermitted(out.Tool, permission)
 		}
-		return out.write(ctx, env, "opening of a link", func() error { return env.Controls.OpenURL(ctx, call.URL, call.Package) })
+		err = out.write(ctx, env, "opening of a link", func() error { return env.Controls.OpenURL(ctx, call.URL, call.Package) })
+		return missingApp(err, cmp.Or(call.Package, "for such links"))
 	},
 }
 

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"phonerack/agent/perception"
+	"phonerack/agent/phone"
 	"phonerack/sync/wire"
 )
 
@@ -71,6 +72,9 @@ func (o *Outcome) readBack(ctx context.Context, env Env, typed Typed, submits bo
 	case err != nil:
 		return err
 	case verdict == TextFailed:
+		if field := sameField(scene, typed.Field); env.Controls != nil && garbled(typed.Field.Text, typed.Text, field.Text) {
+			env.Controls.Distrust(phone.Typing)
+		}
 		return wire.Refuse(wire.TextDiffers, nil).With(env.place())
 	case submits && sameField(scene, typed.Field) == nil:
 		return wire.Refuse(wire.ObservationFailed, map[string]any{
@@ -139,6 +143,7 @@ var clearText = Tool{
 			return out.Text == TextVerified
 		})
 		if err == nil && out.Text == TextFailed {
+			env.Controls.Distrust(phone.Clearing)
 			err = wire.Refuse(wire.TextDiffers, nil).With(env.place())
 		}
 		return err

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -146,3 +147,22 @@ func readsLike(shown, before, typed string) bool {
 }
 
 func astral(r rune) bool { return r > 0xFFFF }
+
+// garbled reports whether characters were lost on the way into the field, or
+// changed places, so that another way of typing may do better. Fields that change
+// what they take, or take only so much, are not that.
+func garbled(before, typed, shown string) bool {
+	if shown == before {
+		return true
+	}
+	got, ok := strings.CutPrefix(shown, before)
+	if !ok || strings.HasPrefix(typed, got) {
+		return false
+	}
+	sorted := func(s string) []rune {
+		r := []rune(s)
+		slices.Sort(r)
+		return r
+	}
+	return rest(got, typed) || slices.Equal(sorted(got), sorted(typed))
+}

@@ -59,6 +59,8 @@ func explain(env Env, what string, err error) (refusal *wire.Refusal, sent bool)
 		return because(wire.CannotType, "reason", err.Error()), false
 	case errors.Is(err, phone.ErrDeviceSetup):
 		return because(wire.PhoneSetup, "setting", `"USB debugging (Security settings)"`), false
+	case errors.Is(err, phone.ErrLocked):
+		return because(wire.PhoneLocked), false
 	case errors.Is(err, phone.ErrAppMissing):
 		return because(wire.AppMissing), false
 	case errors.Is(err, phone.ErrOffScreen), errors.Is(err, phone.ErrBadArgument):

@@ -33,6 +33,7 @@ type Phone struct {
 	looks      int
 	acts       []string
 	clipboard  string
+	distrusted []phone.Act
 }
 
 var (
@@ -260,6 +261,21 @@ func (p *Phone) Install(ctx context.Context, apk io.Reader, size int64) error {
 // SetClipboard implements tools.Controls.
 func (p *Phone) SetClipboard(ctx context.Context, text string) error {
 	return p.do(ctx, func(*perception.Scene) { p.clipboard = text }, "clipboard %s", text)
+}
+
+// Distrust implements tools.Controls.
+func (p *Phone) Distrust(act phone.Act) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.distrusted = append(p.distrusted, act)
+	return true
+}
+
+// Distrusted returns the acts that were not believed.
+func (p *Phone) Distrusted() []phone.Act {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.distrusted)
 }
 
 // Apps implements tools.Reads.
