@@ -7,6 +7,7 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -189,7 +190,19 @@ func TestTheDocumentationListsTheTools(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows := regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\| [^|]* \\| ([^|]*) \\| ([^|]*) \\| ([^|]*) \\|").FindAllStringSubmatch(string(doc), -1)
+	var rows [][]string // name, hints, role, permission
+	for line := range strings.Lines(string(doc)) {
+		if !strings.HasPrefix(line, "| `") {
+			continue
+		}
+		cells := strings.Split(line, "|")
+		for i := range cells {
+			cells[i] = strings.TrimSpace(cells[i])
+		}
+		if name := strings.Trim(cells[1], "`"); len(cells) == 8 {
+			rows = append(rows, []string{name, cells[3], cells[4], cells[5]})
+		}
+	}
 	all := tools.Default().Tools()
 	if len(rows) != len(all) {
 		t.Fatalf("the documentation has %d tools, the registry %d", len(rows), len(all))
@@ -206,17 +219,26 @@ func TestTheDocumentationListsTheTools(t *testing.T) {
 			}
 		}
 		want := []string{tool.Name, strings.Join(hints, ", "), string(tool.Role), tool.Permission}
-		if got := rows[i][1:]; !slices.Equal(got, want) {
+		if got := rows[i]; !slices.Equal(got, want) {
 			t.Errorf("the documentation says %q, the registry %q", got, want)
 		}
 	}
-	for _, permissions := range [][]string{nil, tools.Permissions()} {
+	figures := regexp.MustCompile(`([0-9]+) tools and about ([0-9]),([0-9]+)`).FindAllStringSubmatch(string(doc), -1)
+	if len(figures) != 2 {
+		t.Fatalf("the documentation tells %d times what the offer costs", len(figures))
+	}
+	for i, permissions := range [][]string{nil, tools.Permissions()} {
 		offer := tools.Default().Offer(permissions...)
 		b, err := json.Marshal(offer)
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Logf("permissions %q: %d tools, %d bytes of JSON, about %d tokens at 4 bytes each", permissions, len(offer), len(b), (len(b)+3)/4)
+		tokens := (len(b) + 3) / 4
+		t.Logf("permissions %q: %d tools, %d bytes of JSON, about %d tokens at 4 bytes each", permissions, len(offer), len(b), tokens)
+		told, err := strconv.Atoi(figures[i][2] + figures[i][3])
+		if err != nil || figures[i][1] != strconv.Itoa(len(offer)) || tokens < told*97/100 || tokens > told*103/100 {
+			t.Errorf("the documentation says %s tools and about %d tokens", figures[i][1], told)
+		}
 	}
 }
 

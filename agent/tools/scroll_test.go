@@ -119,7 +119,6 @@ func TestScrollingAnEndlessListIsBounded(t *testing.T) {
 			n++
 			p.Change(func(s *perception.Scene) { s.Elements[2].Text = fmt.Sprintf("news %d", n) })
 		}
-		begun := time.Now()
 		out, err := do(t, p.Env(), "scroll_to", `{"text":"olds","direction":"down"}`)
 		wantRefusal(t, err, wire.ElementMissing, "within 20 swipes, where the list goes on")
 		if len(p.Acts()) != 20 || out.Scene == nil {
@@ -132,7 +131,7 @@ func TestScrollingAnEndlessListIsBounded(t *testing.T) {
 		}
 		slow.Looks = func(int) error { time.Sleep(9 * time.Second); return nil }
 		env := slow.Env()
-		begun = time.Now()
+		begun := time.Now()
 		_, err = do(t, env, "scroll_to", `{"text":"olds","direction":"down"}`)
 		wantRefusal(t, err, wire.ElementMissing, "within 10 swipes")
 		if took := time.Since(begun); took > 100*time.Second {

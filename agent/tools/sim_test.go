@@ -156,7 +156,7 @@ func (r *rig) search(t *testing.T) (field string) {
 
 func TestTypingOnSimulatedPhones(t *testing.T) {
 	const words = `it's 5 "%s" $HOME; \ and & more`
-	for _, version := range []int{7, 8, 9, 10, 11, 12, 14, 15} {
+	for _, version := range []int{7, 9, 12, 15} {
 		t.Run(fmt.Sprintf("Android %d", version), func(t *testing.T) {
 			simulated(t, version, func(t *testing.T, r *rig) {
 				field := r.search(t)
@@ -187,21 +187,26 @@ func TestReport16_FaultyTypingOnSimulatedPhones(t *testing.T) {
 		text   string
 		faults func(*android.Faults)
 		want   string
+		old    bool
 	}{
-		"the first is lost":         {"kettle", func(f *android.Faults) { f.DropFirst = true }, tools.TextFailed},
-		"two are swapped":           {"kettle", func(f *android.Faults) { f.SwapFirst = true }, tools.TextFailed},
-		"some are lost":             {"a red electric kettle", func(f *android.Faults) { f.DropText = 0.5 }, tools.TextFailed},
-		"some are swapped":          {"a red electric kettle", func(f *android.Faults) { f.SwapText = 0.5 }, tools.TextFailed},
-		"composing":                 {"kettle", func(f *android.Faults) { f.Composing = true }, tools.TextFailed},
-		"composing, some pass":      {"a1b2", func(f *android.Faults) { f.Composing = true }, tools.TextFailed},
-		"composing, committed":      {"kettle ", func(f *android.Faults) { f.Composing = true }, tools.TextFailed},
-		"capitals":                  {"kettle", func(f *android.Faults) { f.Capitalize = true }, tools.TextFailed},
-		"corrections":               {"teh kettle", func(f *android.Faults) { f.Autocorrect = true }, tools.TextFailed},
-		"late":                      {"kettle", func(f *android.Faults) { f.TextDelay = 1500 * time.Millisecond }, tools.TextVerified},
-		"too late":                  {"kettle", func(f *android.Faults) { f.TextDelay = 20 * time.Second }, tools.TextFailed},
-		"one that is not disturbed": {"KETTLE 12", func(f *android.Faults) { f.Capitalize, f.Autocorrect = true, true }, tools.TextVerified},
+		"the first is lost":         {"kettle", func(f *android.Faults) { f.DropFirst = true }, tools.TextFailed, true},
+		"two are swapped":           {"kettle", func(f *android.Faults) { f.SwapFirst = true }, tools.TextFailed, false},
+		"some are lost":             {"a red electric kettle", func(f *android.Faults) { f.DropText = 0.5 }, tools.TextFailed, false},
+		"some are swapped":          {"a red electric kettle", func(f *android.Faults) { f.SwapText = 0.5 }, tools.TextFailed, false},
+		"composing":                 {"kettle", func(f *android.Faults) { f.Composing = true }, tools.TextFailed, true},
+		"composing, some pass":      {"a1b2", func(f *android.Faults) { f.Composing = true }, tools.TextFailed, false},
+		"composing, committed":      {"kettle ", func(f *android.Faults) { f.Composing = true }, tools.TextFailed, false},
+		"capitals":                  {"kettle", func(f *android.Faults) { f.Capitalize = true }, tools.TextFailed, false},
+		"corrections":               {"teh kettle", func(f *android.Faults) { f.Autocorrect = true }, tools.TextFailed, false},
+		"late":                      {"kettle", func(f *android.Faults) { f.TextDelay = 1500 * time.Millisecond }, tools.TextVerified, true},
+		"too late":                  {"kettle", func(f *android.Faults) { f.TextDelay = 20 * time.Second }, tools.TextFailed, false},
+		"one that is not disturbed": {"KETTLE 12", func(f *android.Faults) { f.Capitalize, f.Autocorrect = true, true }, tools.TextVerified, false},
 	} {
-		for _, version := range []int{7, 15} {
+		versions := []int{14}
+		if c.old {
+			versions = append(versions, 7) // which shows the hint of an empty field as its text
+		}
+		for _, version := range versions {
 			t.Run(fmt.Sprintf("%s, Android %d", name, version), func(t *testing.T) {
 				simulated(t, version, func(t *testing.T, r *rig) {
 					field := r.search(t)
@@ -300,7 +305,7 @@ func TestTheFenceClosesInTheMiddleOfATool(t *testing.T) {
 }
 
 func TestScrollingOnSimulatedPhones(t *testing.T) {
-	for _, version := range []int{7, 12, 15} {
+	for _, version := range []int{7, 15} {
 		simulated(t, version, func(t *testing.T, r *rig) {
 			r.well(t, "launch_app", `{"package":"`+settingsApp+`"}`)
 			r.well(t, "wait_for", `{"package":"`+settingsApp+`"}`)
