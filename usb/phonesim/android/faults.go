@@ -55,6 +55,8 @@ type Faults struct {
 	Black bool
 	// Truncate cuts each screenshot after so many bytes; 0 is whole.
 	Truncate int
+	// Pixels is the format of raw screenshots.
+	Pixels Pixels
 	// DisplayWarning makes screencap warn of several displays although there is one.
 	DisplayWarning bool
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"image"
 	"image/png"
 	"io"
@@ -12,6 +13,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"phonerack/usb/phonesim/screen"
 )
 
 func TestFailedDumpLeavesTheOldFile(t *testing.T) {
@@ -204,6 +207,58 @@ func TestScreenshots(t *testing.T) {
 	if out := two.ok("dumpsys SurfaceFlinger --display-id"); strings.Count(out, "\n") != 2 {
 		t.Errorf("displays: %q", out)
 	}
+}
+
+func TestRawScreenshotsOfOtherFormats(t *testing.T) {
+	for format, test := range map[Pixels]struct {
+		bytes int
+		last  string // pixel, as it is in the file: red 107, green 239, blue 7
+	}{
+		PixelsRGBA:    {4, "\x6b\xef\x07\xff"},
+		PixelsRGB565:  {2, "\x60\x6f"},
+		Pixels1010102: {4, "\xad\xfd\xce\xc1"},
+	} {
+		for version, header := range map[int]int{9: 12, 10: 16, 15: 16} {
+			p := newPhone(t, version, func(c *Config) { c.Faults.Pixels = format })
+			raw := p.ok("screencap")
+			if len(raw) != header+108*240*test.bytes || raw[8] != byte(format) || raw[len(raw)-test.bytes:] != test.last {
+				t.Errorf("format %#x on Android %d: %d bytes, header % x, last pixel % x", format, version, len(raw), raw[:header], raw[len(raw)-test.bytes:])
+			}
+		}
+	}
+}
+
+func TestReport21_SecureWindowIsBlackAndItsTreeIsNot(t *testing.T) {
+	p, engine := realPhone(t, 14)
+	p.ok("am start -n com.android.settings/.Settings; sleep 1; input swipe 360 1300 360 700; sleep 1")
+	tap := func(text string) {
+		t.Helper()
+		n := findText(engine.Tree(), text)
+		p.ok(fmt.Sprintf("input tap %d %d; sleep 1", n.Bounds.Min.X+5, n.Bounds.Min.Y+5))
+	}
+	tap("Security")
+	tap("Screen lock")
+	img, err := png.Decode(strings.NewReader(p.ok("screencap -p")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, g, b, _ := img.At(360, 400).RGBA(); r|g|b != 0 {
+		t.Error("the secure window can be seen")
+	}
+	wantContains(t, "tree", p.ok("uiautomator dump /dev/tty"), "com.android.settings:id/pin_entry")
+	wantContains(t, "windows", p.ok("dumpsys window windows"), " SECURE")
+}
+
+func findText(n *screen.Node, text string) *screen.Node {
+	if n == nil || n.Text == text {
+		return n
+	}
+	for _, c := range n.Children {
+		if f := findText(c, text); f != nil {
+			return f
+		}
+	}
+	return nil
 }
 
 func TestFocusInTransitionAndOnTwoDisplays(t *testing.T) {

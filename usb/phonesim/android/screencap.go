@@ -2,6 +2,7 @@ package android
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"image"
@@ -19,10 +20,17 @@ const (
 	secondDisplay = "4619827551948147201"
 )
 
+// Pixels is the format of a raw screenshot, by its number in Android (PixelFormat, HAL_PIXEL_FORMAT).
+type Pixels uint32
+
+// The formats. 0 is PixelsRGBA.
 const (
-	pixelRGBA8888 = 1
-	colorsSRGB    = 1 // since Android 10 the header names the colours
+	PixelsRGBA    Pixels = 1
+	PixelsRGB565  Pixels = 4    // 2 bytes a pixel
+	Pixels1010102 Pixels = 0x2b // 10 bits a colour and 2 of alpha, in 4 bytes: HDR phones
 )
+
+const colorsSRGB = 1 // since Android 10 the header names the colours
 
 func screencap(c *call) int {
 	format, file, ok := c.screencapArgs()
@@ -143,7 +151,8 @@ func (c *call) encode(w io.Writer, format string, img *image.RGBA) error {
 // encodeRaw writes the header of this Android and the rows without padding.
 func (c *call) encodeRaw(w io.Writer, img *image.RGBA) error {
 	size := img.Rect.Size()
-	header := []uint32{uint32(size.X), uint32(size.Y), pixelRGBA8888}
+	pixels := cmp.Or(c.Faults().Pixels, PixelsRGBA)
+	header := []uint32{uint32(size.X), uint32(size.Y), uint32(pixels)}
 	if c.release.version > 9 {
 		header = append(header, colorsSRGB)
 	}
@@ -151,11 +160,30 @@ func (c *call) encodeRaw(w io.Writer, img *image.RGBA) error {
 		return err
 	}
 	for y := range size.Y {
-		if _, err := w.Write(img.Pix[y*img.Stride:][:4*size.X]); err != nil {
+		if _, err := w.Write(pixels.row(img.Pix[y*img.Stride:][:4*size.X])); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// row converts a row of RGBA, which is opaque.
+func (p Pixels) row(pix []byte) []byte {
+	var out []byte
+	switch p {
+	case PixelsRGB565:
+		for ; len(pix) > 0; pix = pix[4:] {
+			out = binary.LittleEndian.AppendUint16(out, uint16(pix[0])>>3<<11|uint16(pix[1])>>2<<5|uint16(pix[2])>>3)
+		}
+	case Pixels1010102:
+		ten := func(v byte) uint32 { return uint32(v)<<2 | uint32(v)>>6 }
+		for ; len(pix) > 0; pix = pix[4:] {
+			out = binary.LittleEndian.AppendUint32(out, ten(pix[0])|ten(pix[1])<<10|ten(pix[2])<<20|3<<30)
+		}
+	default:
+		return pix
+	}
+	return out
 }
 
 // cutter drops all after so many bytes.

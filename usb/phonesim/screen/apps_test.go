@@ -1,6 +1,7 @@
 package screen
 
 import (
+	"image"
 	"testing"
 	"time"
 )
@@ -100,8 +101,14 @@ func TestSecureScreenIsBlack(t *testing.T) {
 	d.Swipe(360, 1300, 360, 700, 300*time.Millisecond)
 	d.tap("Security")
 	d.tap("Screen lock")
-	if !black(d) {
+	g := d.Display()
+	img := d.Render()
+	bar := image.Rect(0, 0, g.Width, g.StatusBarBottom)
+	if !blackIn(img, image.Rect(0, bar.Max.Y, g.Width, min(g.KeyboardTop, g.NavigationBarTop))) {
 		t.Error("a secure screen can be seen")
+	}
+	if blackIn(img, bar) {
+		t.Error("the status bar is another window, but black")
 	}
 	d.typeText("1234")
 	if n := d.find("pin_entry"); n.Text != "••••" || !n.Password {
@@ -116,9 +123,15 @@ func TestSecureScreenIsBlack(t *testing.T) {
 
 func black(d *driver) bool {
 	img := d.Render()
-	for i := 0; i < len(img.Pix); i += 4 {
-		if img.Pix[i]|img.Pix[i+1]|img.Pix[i+2] != 0 {
-			return false
+	return blackIn(img, img.Rect)
+}
+
+func blackIn(img *image.RGBA, r image.Rectangle) bool {
+	for y := r.Min.Y; y < r.Max.Y; y++ {
+		for x := r.Min.X; x < r.Max.X; x++ {
+			if c := img.RGBAAt(x, y); c.R|c.G|c.B != 0 {
+				return false
+			}
 		}
 	}
 	return true

@@ -118,6 +118,12 @@ var scenes = []struct {
 		d.SetTyping(Typing{Composing: true})
 		d.typeText("nihao")
 	}},
+	{"secure", []string{"en"}, 0, func(d *driver) {
+		d.open("com.android.settings")
+		d.Swipe(360, 1300, 360, 700, 300*time.Millisecond)
+		d.tap("Security")
+		d.tap("Screen lock")
+	}},
 	{"landscape", []string{"en", "ar"}, 1, func(d *driver) {
 		d.open("com.phonerack.messenger")
 		d.tap("conversation")

@@ -21,7 +21,7 @@ type frame struct {
 const framePeriod = 33 * time.Millisecond
 
 // Render returns a picture of the display: bars, the app in front, dialogs, the keyboard. It is black
-// while the display is off or a secure screen is to be seen. The caller may keep and change it.
+// while the display is off; so is a secure window, but not what lies over it. The caller may keep and change it.
 func (e *Engine) Render() *image.RGBA {
 	e.lock()
 	defer e.mu.Unlock()
@@ -45,7 +45,7 @@ func (e *Engine) Render() *image.RGBA {
 
 func (e *Engine) draw(img *image.RGBA, s *scene) {
 	c := paint.New(img, e.cache)
-	if !e.on || secure(s) {
+	if !e.on {
 		c.Fill(img.Rect, color.NRGBA{A: 255})
 		return
 	}
@@ -55,7 +55,10 @@ func (e *Engine) draw(img *image.RGBA, s *scene) {
 			continue
 		}
 		c.Fill(img.Rect, color.NRGBA{A: 110})
-		if l.root != nil {
+		switch {
+		case l.window.screen.Secure:
+			c.Fill(l.rect, color.NRGBA{A: 255})
+		case l.root != nil:
 			c.Shadow(l.rect, e.px(l.root.look.Radius), e.px(8))
 			e.drawView(c, l.root)
 		}
@@ -66,18 +69,14 @@ func (e *Engine) draw(img *image.RGBA, s *scene) {
 	e.drawNavigation(c, s)
 }
 
-func secure(s *scene) bool {
-	for _, l := range s.layers {
-		if l.window.screen.Secure {
-			return true
-		}
-	}
-	return false
-}
-
 func (e *Engine) drawScreen(c *paint.Canvas, s *scene, l *layer, active bool) {
 	full := image.Rectangle{Max: s.size}
 	def := l.window.screen
+	if def.Secure {
+		c.Fill(full, color.NRGBA{A: 255})
+		e.drawStatus(c, image.Rect(0, 0, s.size.X, e.px(statusBarDP)), color.NRGBA{255, 255, 255, 255})
+		return
+	}
 	e.fill(c, full, def.Background)
 	if l.root != nil {
 		e.drawView(c, l.root)
