@@ -1,6 +1,9 @@
 package android
 
-import "strconv"
+import (
+	"math"
+	"strconv"
+)
 
 // Reading is what the battery service tells of the battery.
 type Reading struct {
@@ -166,6 +169,12 @@ func (c *call) batteryState() {
 	r, stopped := c.battery.shown(), c.battery.stopped
 	f := c.faults.Battery
 	c.mu.Unlock()
+	if f.Absurd {
+		r.Level, r.Voltage, r.Temperature, r.Status, r.Health = 250, 0, math.MinInt32, 1, 1
+	}
+	if f.Absent {
+		r = Reading{AC: r.AC, USB: r.USB, Status: 1, Health: 1}
+	}
 	if f.OddUnits {
 		r.Voltage, r.Temperature = (r.Voltage+500)/1000, (r.Temperature+5)/10
 	}

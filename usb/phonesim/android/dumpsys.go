@@ -16,6 +16,7 @@ var dumps = map[string]func(c *call, args []string) int{
 	"batterystats":       dumpNothing("Battery History (0% used, 0KB used of 4096KB):\n"),
 	"connectivity":       dumpNothing("NetworkProviders for:\n\nActive default network: 100\n"),
 	"cpuinfo":            dumpNothing("Load: 1.0 / 1.0 / 1.0\n1.2% TOTAL: 0.8% user + 0.4% kernel\n"),
+	"diskstats":          dumpDiskStats,
 	"display":            dumpDisplay,
 	"input":              dumpInput,
 	"input_method":       dumpInputMethod,
@@ -176,36 +177,5 @@ func dumpPower(c *call, _ []string) int {
 		wake, plugged > 0, plugged)
 	c.printf("  mStayOn=%t\n  mStayOnWhilePluggedInSetting=%s\n  mScreenOffTimeoutSetting=%s\n  mHoldingWakeLockSuspendBlocker=false\n"+
 		"  mHoldingDisplaySuspendBlocker=%t\n\nDisplay Power: state=%s\n", stay != "0" && plugged > 0, stay, timeout, on, onOff(on))
-	return 0
-}
-
-// thermalNames are the sensors, by type.
-var thermalNames = []struct {
-	kind int
-	name string
-	rest float64
-}{{0, "CPU0", 41.2}, {1, "GPU0", 39.8}, {2, "battery", 0}, {3, "skin", 33.1}}
-
-func dumpThermal(c *call, _ []string) int {
-	c.mu.Lock()
-	status := c.thermal
-	temperature := float64(c.battery.real.Temperature) / 10
-	c.mu.Unlock()
-	c.printf("IsStatusOverride: false\nThermalEventListeners:\n\tcallbacks: 4\n\tkilled: false\n\tbroadcasts count: -1\n")
-	c.printf("ThermalStatusListeners:\n\tcallbacks: 7\n\tkilled: false\n\tbroadcasts count: -1\nThermal Status: %d\n", status)
-	list := func(title string) {
-		c.printf("%s:\n", title)
-		for _, t := range thermalNames {
-			v := t.rest
-			if t.kind == 2 {
-				v = temperature
-			}
-			c.printf("\tTemperature{mValue=%.1f, mType=%d, mName=%s, mStatus=%d}\n", v, t.kind, t.name, status)
-		}
-	}
-	list("Cached temperatures")
-	c.printf("HAL Ready: true\nHAL connection:\n\tThermalHAL 2.0 connected: yes\n")
-	list("Current temperatures from HAL")
-	c.printf("Current cooling devices from HAL:\n\tCoolingDevice{mValue=0, mType=2, mName=cpu0}\n")
 	return 0
 }

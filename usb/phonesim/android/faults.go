@@ -62,6 +62,8 @@ type Faults struct {
 
 	// Battery fakes readings.
 	Battery BatteryFaults
+	// Thermal fakes those of the thermal service.
+	Thermal ThermalFault
 	// StorageFull makes each write of new space fail.
 	StorageFull bool
 	// ExtraFocus adds windows of a second display, with null among them, to what
@@ -88,6 +90,10 @@ const (
 type BatteryFaults struct {
 	// Repeat prints vendor lines that repeat keys, as Samsung's do.
 	Repeat bool
+	// Absurd prints what no battery has: a level of 250, no volts, the least temperature that a number can be.
+	Absurd bool
+	// Absent is a phone without a battery.
+	Absent bool
 	// OddUnits prints volts and degrees where millivolts and tenths belong, as TV boxes do.
 	OddUnits bool
 }

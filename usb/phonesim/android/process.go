@@ -189,42 +189,6 @@ func kill(c *call) int {
 	return status
 }
 
-func df(c *call) int {
-	human := false
-	for _, a := range c.args {
-		human = human || strings.HasPrefix(a, "-") && strings.Contains(a, "h")
-	}
-	used, capacity := c.files.Usage()
-	rows := []struct {
-		device      string
-		total, used int64
-		point       string
-	}{
-		{"/dev/block/dm-0", 2 << 30, 2 << 30, "/"},
-		{"tmpfs", 1 << 30, 1 << 20, "/dev"},
-		{"/dev/block/dm-3", capacity, used, "/data"},
-		{"/dev/fuse", capacity, used, "/storage/emulated"},
-	}
-	title, unit := "1K-blocks", int64(1024)
-	if human {
-		title, unit = " Size", 1<<20
-	}
-	c.printf("Filesystem      %9s      Used Available Use%% Mounted on\n", title)
-	for _, r := range rows {
-		suffix := ""
-		if human {
-			suffix = "M"
-		}
-		percent := int64(0)
-		if r.total > 0 {
-			percent = (r.used*100 + r.total - 1) / r.total
-		}
-		c.printf("%-15s %9s %9s %9s %3d%% %s\n", r.device, fmt.Sprint(r.total/unit)+suffix, fmt.Sprint(r.used/unit)+suffix,
-			fmt.Sprint((r.total-r.used)/unit)+suffix, percent, r.point)
-	}
-	return 0
-}
-
 func itoa(n int) string { return strconv.Itoa(n) }
 
 func reboot(c *call) int {

@@ -20,7 +20,7 @@ func (d *Device) defaultSettings() map[string]map[string]string {
 			"location_mode": "3", "show_ime_with_hard_keyboard": "0", "user_setup_complete": "1",
 		},
 		"global": {
-			"adb_enabled": "1", "airplane_mode_on": "0", "animator_duration_scale": "1.0", "auto_time": "1",
+			"adb_enabled": "1", "airplane_mode_on": "0", "auto_time": "1",
 			"bluetooth_on": "0", "device_name": d.config.Model, "device_provisioned": "1", "low_power": "0",
 			"stay_on_while_plugged_in": "0", "transition_animation_scale": "1.0", "wifi_on": "1", "window_animation_scale": "1.0",
 		},
@@ -50,16 +50,21 @@ func (d *Device) setSetting(namespace, key, value string) bool {
 	if ok {
 		ns[key] = value
 	}
-	locked := d.settings["system"]["accelerometer_rotation"] == "0"
 	d.mu.Unlock()
-	if !ok {
-		return false
+	if ok {
+		d.settingChanged(key)
 	}
+	return ok
+}
+
+// settingChanged lets a setting work.
+func (d *Device) settingChanged(key string) {
 	switch key {
 	case "user_rotation", "accelerometer_rotation":
 		// A phone that follows its sensor stands upright in the rack.
 		n := 0
-		if v, _ := d.setting("system", "user_rotation"); locked {
+		if v, _ := d.setting("system", "accelerometer_rotation"); v == "0" {
+			v, _ := d.setting("system", "user_rotation")
 			n, _ = strconv.Atoi(v)
 		}
 		d.screen.SetRotation(n & 3)
@@ -68,7 +73,6 @@ func (d *Device) setSetting(namespace, key, value string) bool {
 	case "default_input_method":
 		d.showTyping()
 	}
-	return true
 }
 
 // animationScale is the largest of the three scales.
@@ -165,6 +169,7 @@ func (c *call) changeSetting(verb, namespace string, rest []string) int {
 		_, existed := c.settings[namespace][rest[0]]
 		delete(c.settings[namespace], rest[0])
 		c.mu.Unlock()
+		c.settingChanged(rest[0])
 		n := 0
 		if existed {
 			n = 1
