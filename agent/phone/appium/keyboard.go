@@ -54,7 +54,7 @@ func (c conn) keyboards(ctx context.Context) (keyboards, error) {
 	if err != nil {
 		return keyboards{}, fmt.Errorf("read the input methods: %w", err)
 	}
-	parts := strings.Split(out, "=\n")
+	parts := strings.SplitN(out, "=\n", 4) // what follows is the record, whatever it holds
 	if len(parts) != 4 {
 		return keyboards{}, fmt.Errorf("read the input methods, %s: %w", excerpt(out), phone.ErrMalformed)
 	}

@@ -240,6 +240,7 @@ func TestRecover(t *testing.T) {
 		"recorded one is gone":    {unicodeIME, "com.gone/.IME\n", []string{latin, unicodeIME}, latin},
 		"recorded one is ours":    {unicodeIME, settingsID + "/.AppiumIME\n", []string{latin, unicodeIME}, latin},
 		"record is nonsense":      {unicodeIME, "'; reboot; '\n", []string{latin, unicodeIME}, latin},
+		"record breaks the form":  {unicodeIME, "=\n=\n" + other + "\n", []string{latin, other, unicodeIME}, other},
 		"no other is enabled":     {unicodeIME, "", []string{unicodeIME}, latin}, // by reset
 		"another of ours":         {settingsID + "/.EmptyIME", "", []string{latin}, latin},
 		"restored, record stays":  {latin, other + "\n", []string{latin, other}, latin},
