@@ -215,7 +215,8 @@ func (s *Server) details(context.Context, []byte) (any, *failure) {
 // defaultSettings are some of those that there are: their type is that of the value.
 func defaultSettings() map[string]any {
 	return map[string]any{
-		"actionAcknowledgmentTimeout": 3000.0, "allowInvisibleElements": false, "compressed": false, "elementResponseAttributes": "name,text",
+		"actionAcknowledgmentTimeout": 3000.0, "allowInvisibleElements": false, "alwaysTraversableViewClasses": "", "compressed": false,
+		"deferAccessibilityCacheReset": false, "elementResponseAttributes": "name,text",
 		"enableMultiWindows": false, "enableNotificationListener": true, "enableTopmostWindowFromActivePackage": false, "ignoreUnimportantViews": false,
 		"keyInjectionDelay": 0.0, "limitXPathContextScope": true, "normalizeTagNames": false, "scrollAcknowledgmentTimeout": 200.0,
 		"shouldUseCompactResponses": true, "simpleBoundsCalculation": false, "snapshotMaxDepth": 70.0, "trackScrollEvents": true,
