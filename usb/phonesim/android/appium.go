@@ -142,14 +142,16 @@ func (d *Device) wakeSettings() {
 const clipboardAction = settingsApp + ".clipboard.get"
 
 // broadcast sends an intent to receivers. Only the Settings app has one that answers: if it runs, or if it is named
-// and was not stopped.
+// and was not stopped, unless the sender asks for stopped packages, too.
 func (c *call) broadcast(args []string) int {
 	in, _ := parseIntent(args)
 	in.flags = "0x400000"
 	c.printf("Broadcasting: %s\n", in.String())
 	_, installed := c.find(settingsApp)
 	c.mu.Lock()
-	hears := installed && (c.settingsUp || in.target() == settingsApp && !c.settingsStopped)
+	stopped := c.settingsStopped && !slices.Contains(args, "--include-stopped-packages")
+	hears := installed && (c.settingsUp || in.target() == settingsApp && !stopped)
+	c.settingsStopped = c.settingsStopped && !hears // a package that receives is a stopped one no more
 	c.mu.Unlock()
 	if in.action != clipboardAction || !hears {
 		c.printf("Broadcast completed: result=0\n")

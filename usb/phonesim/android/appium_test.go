@@ -114,6 +114,7 @@ func TestClipboardByBroadcast(t *testing.T) {
 		version        int
 		method, lead   string
 		implicit, full bool
+		stopped        bool
 		want           string
 	}{
 		{version: 9, lead: "am start -n io.appium.settings/.Settings", want: "häll\"o"},
@@ -123,6 +124,7 @@ func TestClipboardByBroadcast(t *testing.T) {
 		{version: 14, lead: "am start-foreground-service -n io.appium.settings/.ForegroundService", want: ""},
 		{version: 14, lead: "am start -n io.appium.settings/.Settings", method: actionIME, want: "häll\"o"},
 		{version: 14, lead: "am start -n io.appium.settings/.Settings; am force-stop io.appium.settings", method: actionIME, full: true, want: "Broadcast completed: result=0\n"},
+		{version: 14, lead: "am force-stop io.appium.settings", method: actionIME, stopped: true, want: "häll\"o"},
 	} {
 		p, engine := helpedPhone(t, test.version, test.method)
 		if err := engine.SetClipboard("häll\"o"); err != nil {
@@ -132,6 +134,9 @@ func TestClipboardByBroadcast(t *testing.T) {
 			p.ok(test.lead)
 		}
 		cmd := ask
+		if test.stopped {
+			cmd = strings.Replace(ask, "broadcast", "broadcast --include-stopped-packages", 1)
+		}
 		if test.implicit {
 			cmd = "am broadcast -a io.appium.settings.clipboard.get"
 		}

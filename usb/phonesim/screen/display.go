@@ -181,11 +181,11 @@ func (e *Engine) SetAnimationScale(scale float64) {
 	}
 }
 
-// SetClipboard puts text where the key PASTE takes it from. The error is Type's.
+// SetClipboard puts text where the key PASTE takes it from. The error is Commit's.
 func (e *Engine) SetClipboard(text string) error {
 	e.lock()
 	defer e.mu.Unlock()
-	if err := e.text.Check(text); err != nil {
+	if err := e.readFonts(text); err != nil {
 		return err
 	}
 	e.clipboard = text

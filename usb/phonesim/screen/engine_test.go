@@ -128,6 +128,10 @@ func TestTextNeedsFocus(t *testing.T) {
 	if err := d.Type("a\U0001F600b"); !errors.Is(err, ErrNoGlyph) {
 		t.Errorf("typing an emoji gives %v", err)
 	}
+	if err := d.Commit("\U0001F600 שלום"); err != nil || !strings.HasPrefix(d.find("search").Text, "kettle\U0001F600 שלום") {
+		t.Errorf("an input method commits %q, %v", d.find("search").Text, err)
+	}
+	d.settle() // draws boxes
 	d.Key(KeyEscape)
 	if d.Keyboard() {
 		t.Error("ESC leaves the keyboard")

@@ -1,6 +1,7 @@
 package screen
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -81,15 +82,25 @@ func (e *Engine) Type(text string) error {
 }
 
 // Commit puts text into the focused edit as an input method does: nothing is composed, corrected or
-// delayed. The error is Type's.
+// delayed. A character that no font has is drawn as a box. The error is ErrNoCJKFont.
 func (e *Engine) Commit(text string) error {
 	e.lock()
 	defer e.mu.Unlock()
-	if err := e.text.Check(text); err != nil {
+	if err := e.readFonts(text); err != nil {
 		return err
 	}
 	if e.on {
 		e.insert(text)
+	}
+	return nil
+}
+
+// readFonts reads the fonts that a text needs. That no font has a character is no error.
+func (e *Engine) readFonts(text string) error {
+	for _, r := range text {
+		if err := e.text.Check(string(r)); err != nil && !errors.Is(err, ErrNoGlyph) {
+			return err
+		}
 	}
 	return nil
 }
