@@ -1,6 +1,8 @@
 package frame
 
 import (
+	"image"
+	"image/color"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -117,4 +119,27 @@ func (b *block) value(k int) int16 {
 		return 0
 	}
 	return b.values[k]
+}
+
+// TestTheLargestCoefficientsHaveCodes draws, for each coefficient, the samples
+// that make it as large as it can be, next to their opposite.
+func TestTheLargestCoefficientsHaveCodes(t *testing.T) {
+	img := image.NewRGBA(image.Rect(0, 0, 64*16, 16))
+	for k := range 64 {
+		u, v := k/8, k%8
+		for y := range 16 {
+			for x := range 16 {
+				c := math.Cos(float64(2*(x%8)+1)*float64(v)*math.Pi/16) * math.Cos(float64(2*(y%8)+1)*float64(u)*math.Pi/16)
+				level := uint8(0)
+				if (c > 0) != (x >= 8) {
+					level = 255
+				}
+				img.SetRGBA(16*k+x, y, color.RGBA{level, level, level, 255})
+			}
+		}
+	}
+	p := encoded(t, img, Options{Quality: 100, Width: maxSide})
+	if got := psnr(t, p.JPEG, areaAverage(img, img.Rect.Size(), ratio{1, 1}), img.Rect); got < 45 {
+		t.Errorf("%.2f dB", got)
+	}
 }

@@ -15,17 +15,18 @@ import (
 // which it becomes a picture. The set is the input's between reads; a read that
 // lasts too long loses it to the pool at once, even if it cannot be ended.
 type input struct {
-	r     io.Reader
-	pool  *pool
-	stall time.Duration
-	timer *time.Timer // runs during a read
-	total *time.Timer // runs from when the set was taken
-	watch func() bool // ends the watch over the context
+	r       io.Reader
+	pool    *pool
+	options Options
+	timer   *time.Timer // runs during a read
+	total   *time.Timer // runs from when the set was taken
+	watch   func() bool // ends the watch over the context
 
 	mu      sync.Mutex // guards the fields below
 	reading bool
-	since   time.Time // when the read began
-	fault   error     // why nothing is read any more
+	since   time.Time     // when the read began
+	limit   time.Duration // of the read
+	fault   error         // why nothing is read any more
 	set     *set
 }
 
@@ -35,7 +36,7 @@ var errOver = errors.New("the stream was read already")
 // open begins to watch over r until close. If r is an io.Closer it is closed when
 // it stalls or ctx ends, so that a read returns.
 func open(ctx context.Context, p *pool, r io.Reader, o Options) *input {
-	in := &input{r: r, pool: p, stall: o.Stall}
+	in := &input{r: r, pool: p, options: o}
 	in.timer = time.AfterFunc(time.Hour, in.late)
 	in.timer.Stop()
 	in.total = time.AfterFunc(time.Hour, func() {
@@ -47,7 +48,7 @@ func open(ctx context.Context, p *pool, r io.Reader, o Options) *input {
 }
 
 // take gets a set. It waits until ctx ends; meanwhile nothing is read.
-func (in *input) take(ctx context.Context, total time.Duration) (*set, error) {
+func (in *input) take(ctx context.Context) (*set, error) {
 	s, err := in.pool.take(ctx)
 	if err != nil {
 		return nil, err
@@ -59,7 +60,7 @@ func (in *input) take(ctx context.Context, total time.Duration) (*set, error) {
 		return nil, in.fault
 	}
 	in.set = s
-	in.total.Reset(total)
+	in.total.Reset(in.options.Total)
 	return s, nil
 }
 
@@ -71,15 +72,20 @@ func (in *input) held() error {
 	return in.fault
 }
 
-// Read implements io.Reader.
+// Read implements io.Reader. Until a set is held a read may last as long as the
+// whole: a phone needs time before it sends the first byte.
 func (in *input) Read(p []byte) (int, error) {
 	in.mu.Lock()
 	if in.fault != nil {
 		defer in.mu.Unlock()
 		return 0, in.fault
 	}
+	in.limit = in.options.Total
+	if in.set != nil {
+		in.limit = min(in.limit, in.options.Stall)
+	}
 	in.reading, in.since = true, time.Now()
-	in.timer.Reset(in.stall)
+	in.timer.Reset(in.limit)
 	in.mu.Unlock()
 
 	n, err := in.r.Read(p)
@@ -97,10 +103,11 @@ func (in *input) Read(p []byte) (int, error) {
 // late is called when a read has lasted too long.
 func (in *input) late() {
 	in.mu.Lock()
-	late := in.reading && time.Since(in.since) >= in.stall // not a later read
+	limit := in.limit
+	late := in.reading && time.Since(in.since) >= limit // not a later read
 	in.mu.Unlock()
 	if late {
-		in.stop(fmt.Errorf("nothing came for %s: %w", in.stall, ErrStalled))
+		in.stop(fmt.Errorf("nothing came for %s: %w", limit, ErrStalled))
 	}
 }
 

@@ -31,7 +31,7 @@ func (p *pool) readJPEG(ctx context.Context, r io.Reader, o Options) (*Picture, 
 		if err := s.rows.find(jpegSignature, "JPEG"); err != nil {
 			return nil, err
 		}
-		set, err := in.take(ctx, o.Total)
+		set, err := in.take(ctx)
 		if err != nil {
 			return nil, err
 		}

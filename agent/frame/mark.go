@@ -92,10 +92,14 @@ func place(box image.Rectangle, size image.Point, within image.Rectangle, taken 
 	candidates := [...]image.Point{
 		{box.Min.X, box.Min.Y - h}, // above, left
 		box.Min,                    // inside, left
-		{box.Max.X - w, box.Min.Y - h}, {box.Max.X - w, box.Min.Y},
-		{box.Min.X, box.Max.Y - h}, {box.Max.X - w, box.Max.Y - h},
-		{box.Min.X, box.Max.Y}, {box.Max.X - w, box.Max.Y},
-		{box.Max.X, (box.Min.Y + box.Max.Y - h) / 2}, {box.Min.X - w, (box.Min.Y + box.Max.Y - h) / 2},
+		{box.Max.X - w, box.Min.Y - h},
+		{box.Max.X - w, box.Min.Y},
+		{box.Min.X, box.Max.Y - h},
+		{box.Max.X - w, box.Max.Y - h},
+		{box.Min.X, box.Max.Y},
+		{box.Max.X - w, box.Max.Y},
+		{box.Max.X, (box.Min.Y + box.Max.Y - h) / 2},
+		{box.Min.X - w, (box.Min.Y + box.Max.Y - h) / 2},
 	}
 	best, least := image.Rectangle{}, -1
 	for _, min := range candidates {

@@ -24,8 +24,8 @@ type Options struct {
 	Mask    int // rows at the top of the source that are not compared: the status bar
 
 	Header int           // bytes of a raw screenshot's header, 12 or 16; judged by its content if zero
-	Stall  time.Duration // for which a stream may bring nothing; DefaultStall if zero
-	Total  time.Duration // for which a stream may occupy buffers; DefaultTotal if zero
+	Stall  time.Duration // for which a stream that occupies buffers may bring nothing; DefaultStall if zero
+	Total  time.Duration // for which a stream may occupy them, and before that bring nothing; DefaultTotal if zero
 }
 
 // normal fills in the defaults and refuses what is out of range.

@@ -82,7 +82,7 @@ func (in *input) raw(ctx context.Context, b *buffer, o Options) (*Picture, error
 	if err != nil {
 		return nil, err
 	}
-	s, err := in.take(ctx, o.Total)
+	s, err := in.take(ctx)
 	if err != nil {
 		return nil, err
 	}

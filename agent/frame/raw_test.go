@@ -167,8 +167,22 @@ func TestCompressedScreenshotsThatAreNot(t *testing.T) {
 // that take each of the scaler's branches.
 func TestEveryWayGivesTheSamePicture(t *testing.T) {
 	for _, size := range []image.Point{
-		{108, 240}, {108, 241}, {108, 242}, {144, 150}, {144, 151}, {144, 153}, {122, 128}, {72, 73}, {72, 74}, {240, 108}, {107, 239},
-		{17, 5}, {1, 1}, {300, 1}, {33, 500}, {300, 280},
+		{108, 240},
+		{108, 241},
+		{108, 242},
+		{144, 150},
+		{144, 151},
+		{144, 153},
+		{122, 128},
+		{72, 73},
+		{72, 74},
+		{240, 108},
+		{107, 239},
+		{17, 5},
+		{1, 1},
+		{300, 1},
+		{33, 500},
+		{300, 280},
 	} {
 		img := screenOf(size.X, size.Y)
 		o := Options{Width: 72, Mask: size.Y / 40}
