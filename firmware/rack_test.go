@@ -16,6 +16,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"phonerack/agent/planner"
 	"phonerack/firmware"
 	"phonerack/firmware/action"
 	"phonerack/firmware/config"
@@ -96,15 +97,16 @@ func (p *simPhone) unplug() {
 // A bench is a running rack with the client that a person would use.
 type bench struct {
 	*control.Client
-	t      *testing.T
-	phones map[int]*simPhone
-	config *config.Config
-	adb    adb.Options          // zero unless a test is in a hurry
-	clock  func() time.Duration // of the leases, the board's own if nil
-	room   int                  // bytes of the database, the usual if 0
-	rack   *firmware.Rack
-	cancel context.CancelFunc
-	ended  chan error
+	t       *testing.T
+	phones  map[int]*simPhone
+	config  *config.Config
+	adb     adb.Options          // zero unless a test is in a hurry
+	clock   func() time.Duration // of the leases, the board's own if nil
+	room    int                  // bytes of the database, the usual if 0
+	planner planner.Planner      // that of the configuration if nil
+	rack    *firmware.Rack
+	cancel  context.CancelFunc
+	ended   chan error
 }
 
 func newBench(t *testing.T, phones int) *bench {
@@ -136,8 +138,12 @@ func newBench(t *testing.T, phones int) *bench {
 func (b *bench) start() {
 	b.t.Helper()
 	ready := make(chan struct{})
+	decides := b.planner
+	if decides == nil {
+		decides = b.config.Scripted
+	}
 	rack, err := firmware.New(firmware.Options{
-		Config: b.config, Planner: b.config.Scripted, Logger: logger(b.t), OnReady: func() { close(ready) },
+		Config: b.config, Planner: decides, Logger: logger(b.t), OnReady: func() { close(ready) },
 		ADB: b.adb, Clock: b.clock, StoreSize: b.room,
 	})
 	if err != nil {

@@ -56,6 +56,7 @@ var rules = []rule{
 var owners = map[string]string{
 	"github.com/google/gousb":           "usb/adb/usblink",
 	"github.com/gen2brain/go-fitz":      "agent/document/render",
+	"github.com/ebitengine/purego":      "agent/document/render",
 	"github.com/warthog618/go-gpiocdev": "hal/gpio",
 }
 
