@@ -16,6 +16,7 @@ import (
 const (
 	guestConfig  = "/etc/phonerack/rackd.toml"
 	guestBoard   = "/etc/phonerack/board.toml"
+	guestRules   = "/etc/phonerack/rules.yaml"
 	guestState   = "/var/lib/rackd"
 	guestRuntime = "/run/rackd"
 	guestScratch = "/tmp"
@@ -26,6 +27,7 @@ type BoardSpec struct {
 	Hubs   []rig.Hub
 	Slots  map[int]string    // slot number -> port path
 	Files  map[string]string // further files: guest path -> host path
+	Rules  string            // of the planner, YAML; "" for those that rackd ships with
 	Memory int               // MiB; 0 for the rig's default
 }
 
@@ -55,6 +57,10 @@ func BootBoard(ctx context.Context, kit *rig.Kit, spec BoardSpec) (*Board, error
 			guestConfig: fmt.Sprintf("[rack]\nid = \"rig\"\nboard = \"board.toml\"\nstate = %q\nruntime = %q\n", guestState, guestRuntime),
 			guestBoard:  boardFile(spec.Slots),
 		},
+	}
+	if spec.Rules != "" {
+		config.Contents[guestConfig] += fmt.Sprintf("[planner]\nrules = %q\n", guestRules)
+		config.Contents[guestRules] = spec.Rules
 	}
 	for guest, host := range spec.Files {
 		config.Files[guest] = host
