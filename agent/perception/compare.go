@@ -131,7 +131,7 @@ func (d *Diff) match(before, after []Element, key func(Element) Element) (oldRes
 	return oldRest, newRest
 }
 
-// Lines describes the difference on at most max lines, as the prompt describes
+// Lines describes the difference on at most limit lines, as the prompt describes
 // the screen: no text can forge one.
 //
 //	~ screen app com.phonerack.shop activity .Basket size 1080x2400 keyboard hidden
@@ -142,20 +142,22 @@ func (d *Diff) match(before, after []Element, key func(Element) Element) (oldRes
 //
 // Added and changed elements are those of the new scene, with their index;
 // after "was" stands what a changed one said before: its text, desc and hint, a
-// state that it has lost, one that it has gained with "un" before it, and moved.
+// state that it has lost, one that it has gained with "un" before it (or
+// enabled), and moved.
 // If there are more, the last line is "... and N more". Without a difference the
 // only line is "no change".
-func (d Diff) Lines(max int) []string {
+func (d Diff) Lines(limit int) []string {
+	limit = max(limit, 0)
 	if d.Empty() {
-		return []string{"no change"}[:min(max, 1)]
+		return []string{"no change"}[:min(limit, 1)]
 	}
 	all := len(d.Added) + len(d.Removed) + len(d.Changed) + int(bit(d.Front)) + int(bit(d.Picture))
-	lines := make([]string, 0, min(all, max))
+	lines := make([]string, 0, min(all, limit))
 	add := func(write func(b *strings.Builder)) {
 		switch {
-		case len(lines) == max:
-		case len(lines) == max-1 && all > max:
-			lines = append(lines, fmt.Sprintf("... and %d more", all-max+1))
+		case len(lines) == limit:
+		case len(lines) == limit-1 && all > limit:
+			lines = append(lines, fmt.Sprintf("... and %d more", all-limit+1))
 		default:
 			var b strings.Builder
 			write(&b)
@@ -206,6 +208,8 @@ func (c *Change) line(b *strings.Builder) {
 		switch after := now.stateWords()[i]; {
 		case state.on && !after.on:
 			b.WriteString(" " + state.word)
+		case !state.on && after.on && state.word == "disabled":
+			b.WriteString(" enabled")
 		case !state.on && after.on:
 			b.WriteString(" un" + state.word)
 		}

@@ -78,68 +78,6 @@ func TestFindRefusesOtherGenerationsAndIndices(t *testing.T) {
 	}
 }
 
-func TestCoveringNeedsAnotherNodeDrawnLater(t *testing.T) {
-	const node = `<node class="android.view.View" clickable="true" `
-	for name, c := range map[string]struct{ dump, want string }{
-		"own child":             {node + `text="a" bounds="[0,0][99,99]">` + node + `text="b" bounds="[0,0][99,99]"/></node>`, "a b"},
-		"later sibling":         {node + `text="a" bounds="[9,9][50,50]"/>` + node + `text="b" bounds="[0,0][99,99]"/>`, "b"},
-		"later, but smaller":    {node + `text="a" bounds="[0,0][99,99]"/>` + node + `text="b" bounds="[9,9][50,50]"/>`, "a b"},
-		"drawn earlier":         {node + `text="a" drawing-order="2" bounds="[9,9][50,50]"/>` + node + `text="b" drawing-order="1" bounds="[0,0][99,99]"/>`, "a b"},
-		"drawn earlier, inside": {node + `text="a" drawing-order="2" bounds="[0,0][99,99]"/>` + node + `text="b" drawing-order="1" bounds="[9,9][50,50]"/>`, "a"},
-		"in another branch": {
-			`<node drawing-order="5" bounds="[0,0][99,99]">` + node + `text="a" drawing-order="1" bounds="[9,9][50,50]"/></node>` +
-				`<node drawing-order="4" bounds="[0,0][99,99]">` + node + `text="b" drawing-order="9" bounds="[0,0][99,99]"/></node>`, "a b",
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var texts []string
-			for _, e := range sceneOf(t, []byte(`<hierarchy><node bounds="[0,0][99,99]">`+c.dump+`</node></hierarchy>`)).Elements {
-				texts = append(texts, e.Text)
-			}
-			if got := strings.Join(texts, " "); got != c.want {
-				t.Errorf("got %q, want %q", got, c.want)
-			}
-		})
-	}
-}
-
-func TestHashIgnoresTheClockOnly(t *testing.T) {
-	screen := func(clock, text string, y int) *Scene {
-		return sceneOf(t, fmt.Appendf(nil, `<hierarchy rotation="0"><node bounds="[0,0][1080,2400]">`+
-			`<node text="%s" resource-id="com.android.systemui:id/clock" package="com.android.systemui" bounds="[0,0][200,80]"/>`+
-			`<node text="%s" bounds="[0,%d][500,%d]"/></node></hierarchy>`, clock, text, y, y+100))
-	}
-	base := screen("9:41", "hello", 200)
-	if later := screen("9:42", "hello", 200); later.Hash != base.Hash || !Compare(base, later).Empty() {
-		t.Error("the clock counts")
-	}
-	for what, other := range map[string]*Scene{
-		"text": screen("9:41", "hallo", 200), "place": screen("9:41", "hello", 210),
-	} {
-		if other.Hash == base.Hash || Compare(base, other).Empty() {
-			t.Errorf("another %s does not count", what)
-		}
-	}
-}
-
-func TestCompare(t *testing.T) {
-	el := func(index int, id, text string, checked bool) Element {
-		return Element{Index: index, Role: RoleCheckbox, ID: id, Text: text, Checked: checked, Bounds: image.Rect(0, 0, 10, 10)}
-	}
-	old := &Scene{Package: "a", Elements: []Element{el(0, "x", "one", false), el(1, "y", "two", false), el(2, "z", "three", false)}}
-	now := &Scene{Package: "a", Elements: []Element{el(0, "n", "new", false), el(1, "x", "one", true), el(2, "y", "zwei", false)}}
-	d := Compare(old, now)
-	if len(d.Added) != 1 || d.Added[0].ID != "n" || len(d.Removed) != 1 || d.Removed[0].ID != "z" || len(d.Changed) != 2 || d.Front {
-		t.Errorf("got %+v", d)
-	}
-	if !Compare(old, old).Empty() || !Compare(nil, nil).Empty() || Compare(nil, old).Empty() {
-		t.Error("equal scenes differ, or a scene is like none")
-	}
-	if d := Compare(old, &Scene{Package: "b", Elements: old.Elements}); d.Empty() || !d.Front {
-		t.Errorf("another app: %+v", d)
-	}
-}
-
 func TestReport20_AnElementIsFoundAgainOnlyIfItIsCertain(t *testing.T) {
 	row := func(y int, text string) string {
 		return fmt.Sprintf(`<node class="android.widget.Button" resource-id="a:id/b" clickable="true" text="%s" bounds="[0,%d][100,%d]"/>`, text, y, y+50)
