@@ -57,7 +57,7 @@ func TestReport13_AHugeTreeIsBounded(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if took := time.Since(start); took > 5*time.Second { // a tenth of a second when nothing else runs
+			if took := time.Since(start); took > 10*time.Second { // a tenth of a second when nothing else runs
 				t.Errorf("%d bytes took %s", len(dump), took)
 			}
 			if len(s.Elements) > maxElements {

@@ -39,6 +39,12 @@ func TestCompareFindsWhatWentAmongEqualOnes(t *testing.T) {
 	if len(d.Removed) != 1 || d.Removed[0].Bounds.Min.Y != 100 || len(d.Changed)+len(d.Added) != 0 {
 		t.Errorf("got %+v", d)
 	}
+	// Neither do they begin nor end alike.
+	old = &Scene{Elements: []Element{{Role: RoleText, Text: "1"}, at(0), at(100), at(200), {Role: RoleText, Text: "2"}}}
+	d = Compare(old, &Scene{Elements: []Element{{Role: RoleText, Text: "3"}, at(200), at(0), {Role: RoleText, Text: "4"}}})
+	if len(d.Removed) != 1 || d.Removed[0].Bounds.Min.Y != 100 || len(d.Changed) != 2 || len(d.Added) != 0 {
+		t.Errorf("got %+v", d)
+	}
 }
 
 func TestCompareSeesAnotherPictureOnlyWithoutATree(t *testing.T) {

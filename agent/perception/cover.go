@@ -6,7 +6,8 @@ import "slices"
 const (
 	maxTakers = 400 // nodes that take touches or scroll
 	maxSheets = 32
-	maxAbove  = 8 // windows
+	maxSteps  = 1 << 20 // nodes that are looked at in all; a screen takes a few thousand
+	maxAbove  = 8       // windows
 )
 
 // Shares of the screen that a sheet takes: less is a row or a button, more may
@@ -28,7 +29,7 @@ func (c *condenser) dropCovered() {
 		}
 	}
 	c.work = takers
-	sheets := 0
+	sheets, steps := 0, maxSteps
 	for _, b := range takers {
 		if n := &c.nodes[b]; !c.seen(n) || !c.takes(n) {
 			continue
@@ -37,40 +38,53 @@ func (c *condenser) dropCovered() {
 		if sheet {
 			sheets++
 		}
-		c.dropUnder(b, takers, sheet)
+		if steps = c.dropUnder(b, takers, sheet, steps); steps < 0 {
+			return // it was made to cost: what is left is not known to be covered
+		}
 	}
 }
 
 // dropUnder drops what lies under node b, and takes touches itself unless b is a
 // sheet. On the way up from b, what is below it are whole subtrees beside the
-// way.
-func (c *condenser) dropUnder(b int32, takers []int32, sheet bool) {
+// way. It returns what is left of the steps that it may take.
+func (c *condenser) dropUnder(b int32, takers []int32, sheet bool, steps int) int {
 	cover := c.nodes[b].rect
 	for p := b; c.nodes[p].parent >= 0; p = c.nodes[p].parent {
 		up := c.nodes[p].parent
 		for s := up + 1; s < c.nodes[up].end; s = c.nodes[s].end {
+			if steps--; steps < 0 {
+				return steps
+			}
 			if s == p || !c.below(s, p) {
 				continue
 			}
-			end := c.nodes[s].end
-			first, _ := slices.BinarySearch(takers, s)
-			for _, i := range takers[first:] {
-				if i >= end {
-					break
-				}
-				switch n := &c.nodes[i]; {
-				case !c.seen(n) || !n.rect.in(cover):
-				case c.takes(n):
-					c.drop(i)
-				default:
-					n.flags |= folded // a list: its words still show through
-				}
+			if c.dropIn(s, cover, takers, sheet); sheet {
+				steps -= int(c.nodes[s].end - s)
 			}
-			for i := s; sheet && i < end; i++ {
-				if n := &c.nodes[i]; c.seen(n) && n.rect.in(cover) {
-					n.flags |= folded
-				}
-			}
+		}
+	}
+	return steps
+}
+
+// dropIn drops what of the subtree of s lies within cover.
+func (c *condenser) dropIn(s int32, cover box, takers []int32, sheet bool) {
+	end := c.nodes[s].end
+	first, _ := slices.BinarySearch(takers, s)
+	for _, i := range takers[first:] {
+		if i >= end {
+			break
+		}
+		switch n := &c.nodes[i]; {
+		case !c.seen(n) || !n.rect.in(cover):
+		case c.takes(n):
+			c.drop(i)
+		default:
+			n.flags |= folded // a list: its words still show through
+		}
+	}
+	for i := s; sheet && i < end; i++ {
+		if n := &c.nodes[i]; c.seen(n) && n.rect.in(cover) {
+			n.flags |= folded
 		}
 	}
 }
@@ -100,11 +114,22 @@ func (c *condenser) dropBehind() {
 				}
 			}
 		}
-		if count < len(above) && (c.takes(root) || c.says(root) || c.holds(i)) {
+		if count < len(above) && c.solid(i) {
 			above[count] = root.rect
 			count++
 		}
 	}
+}
+
+// solid reports whether the window with root i covers what lies behind it. One
+// that holds nothing does not, nor does another app's over all of the screen:
+// the app behind it has the focus.
+func (c *condenser) solid(i int32) bool {
+	root := &c.nodes[i]
+	if c.scene.Package != "" && c.pkg(i) != c.scene.Package && root.rect.area()*100 > maxSheet*c.screen.area() {
+		return false
+	}
+	return c.takes(root) || c.says(root) || c.holds(i)
 }
 
 func (c *condenser) says(n *node) bool { return n.text.n+n.desc.n > 0 }

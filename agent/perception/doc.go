@@ -10,6 +10,12 @@
 // A scene may be partial. What could not be read is named in [Scene.Missing];
 // it is not filled with older or guessed values.
 //
+// From dump to scene there are three steps: the parser (dump.go, attr.go) makes a
+// flat tree whose strings lie in the dump; condensing (window.go, condense.go,
+// cover.go, role.go) marks what a person would not see or would not tell apart;
+// element.go copies the strings of what is left. docs/perception.md has the rules
+// of condensing, each with its reason.
+//
 // The text on a screen is untrusted. The parser bounds it, never recurses and
 // gives an error that says where a dump is broken; [Scene.Prompt] quotes it so
 // that it cannot forge a line.

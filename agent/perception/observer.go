@@ -114,10 +114,8 @@ type reading struct {
 func (e *eye) read(ctx context.Context, want Want) reading {
 	r := e.readOnce(ctx, want)
 	if r.treeErr == nil && !r.misses(PartFocus) && !r.tree.shows(r.state.Focus.Package) && ctx.Err() == nil {
-		if again := e.readOnce(ctx, want); again.treeErr == nil {
-			r.tree.release()
-			return again
-		}
+		r.tree.release()
+		return e.readOnce(ctx, want) // if it fails, the first tree is of a screen that is gone
 	}
 	return r
 }

@@ -162,6 +162,19 @@ func TestObserveReadsOnceMoreWhenTheAppChanged(t *testing.T) {
 	}
 }
 
+// The tree of an app that is no longer in front is not shown for want of a newer
+// one.
+func TestReport09_TheTreeOfAnotherAppIsNoScene(t *testing.T) {
+	src := &source{trees: []string{shop, "ERROR: could not get idle state."}, focus: "com.chat"}
+	if s, err := NewObserver(src, Options{}).Observe(t.Context(), Want{}); s != nil || !errors.Is(err, ErrNoHierarchy) {
+		t.Errorf("got %v, %v", s, err)
+	}
+	src = &source{trees: []string{shop, "ERROR: could not get idle state."}, focus: "com.chat", image: &frame.Picture{Size: image.Pt(9, 9), Source: image.Pt(9, 9)}}
+	if s, err := NewObserver(src, Options{}).Observe(t.Context(), Want{Image: true}); err != nil || s.NoTree != NoTreeUnreadable || len(s.Elements) != 0 {
+		t.Errorf("got %v, %v", s, err)
+	}
+}
+
 func TestObserveEndsInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
@@ -306,7 +319,8 @@ func TestAnImageIsTakenOnlyWhereTheTreeSaysLittle(t *testing.T) {
 		"unreadable": {source{treeErr: phone.ErrNotIdle, focus: "com.game", image: picture}, NoTreeUnreadable},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, err := NewObserver(&c.src, Options{}).Observe(t.Context(), Want{ImageIfThin: true})
+			o := NewObserver(&c.src, Options{})
+			s, err := o.Observe(t.Context(), Want{ImageIfThin: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -327,6 +341,12 @@ func TestAnImageIsTakenOnlyWhereTheTreeSaysLittle(t *testing.T) {
 				if p, err := s.ScreenPoint(out.X, out.Y); !wire.Is(err, wire.PointRefused) {
 					t.Errorf("%v gives %v, %v", out, p, err)
 				}
+			}
+			if _, err := o.Observe(t.Context(), Want{ImageIfThin: true}); err != nil {
+				t.Fatal(err)
+			}
+			if p, err := s.ScreenPoint(1, 1); !wire.Is(err, wire.PointRefused) {
+				t.Errorf("a point of the scene before gives %v, %v", p, err)
 			}
 		})
 	}

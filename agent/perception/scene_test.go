@@ -123,7 +123,7 @@ func TestTheScreenLineTellsWhatIsSpecial(t *testing.T) {
 	if got := s.Prompt(); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	s.Windows = s.Windows[2:]
+	s.Windows = []phone.Window{s.Windows[2], s.Windows[1]}
 	if s.Dialog() != "" {
 		t.Error("a dialog below the app counts")
 	}
