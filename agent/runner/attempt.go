@@ -30,7 +30,8 @@ type attempt struct {
 	mask    record.Mask
 
 	scene   *perception.Scene // to decide on; nil: look first
-	seen    time.Time         // when the newest look was over
+	began   time.Time         // when the newest look began
+	seen    time.Time         // when it was over
 	looks   int               // begun
 	looking time.Duration     // spent on scene beyond the step before
 	asked   question          // the newest one

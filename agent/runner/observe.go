@@ -13,7 +13,7 @@ import (
 // Pauses between looks.
 const (
 	lookPause    = time.Second             // before a failed look is repeated, times the attempt
-	pollPause    = 300 * time.Millisecond  // between two looks at a screen that settles
+	pollPause    = 300 * time.Millisecond  // from the beginning of a look at a screen that settles to the next look
 	reactionTime = 1200 * time.Millisecond // given to a screen that does not change at all
 )
 
@@ -32,6 +32,7 @@ func (a *attempt) look(ctx context.Context, want perception.Want) (*perception.S
 	defer cancel()
 	for n := 1; ; n++ {
 		a.looks++
+		a.began = time.Now()
 		scene, err := a.Observer.Observe(inner, want)
 		a.seen = time.Now()
 		if ctx.Err() != nil {
@@ -72,7 +73,7 @@ func (a *attempt) settle(ctx context.Context, before *perception.Scene, out tool
 		return scene, false, nil
 	}
 	for calm := 0; ; {
-		if sleep(ctx, pollPause) != nil {
+		if sleep(ctx, pollPause-time.Since(a.began)) != nil { // looking takes longer on most phones
 			return nil, false, a.whyEnded(ctx)
 		}
 		next, err := a.look(ctx, perception.Want{Image: true})
@@ -109,7 +110,7 @@ func differs(s, t *perception.Scene) bool {
 	return s.Hash != t.Hash
 }
 
-// sleep blocks for d or until ctx ends.
+// sleep blocks for d, not at all if that is not above 0, or until ctx ends.
 func sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -8,6 +8,7 @@ import (
 	"hash/fnv"
 	"image"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -23,7 +24,12 @@ import (
 	"phonerack/sync/wire"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if spec := os.Getenv(agentsVariable); spec != "" {
+		os.Exit(agents(spec))
+	}
+	goleak.VerifyTestMain(m)
+}
 
 var (
 	_ Observer          = (*perception.Observer)(nil)

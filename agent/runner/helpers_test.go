@@ -1,0 +1,100 @@
+package runner_test
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+
+	"phonerack/agent/phone"
+	"phonerack/agent/phone/appium"
+	"phonerack/agent/runner"
+	"phonerack/sync/wire"
+	"phonerack/usb/phonesim/android/apk"
+	"phonerack/usb/phonesim/android/apk/apktest"
+)
+
+// helped attaches to the rig's phone anew, with the helper apps installed and
+// running.
+func (r *rig) helped(t *testing.T) (stop func()) {
+	t.Helper()
+	server, tests := apktest.Server()
+	for _, m := range []apk.Manifest{server, tests, apktest.Settings()} {
+		b := apktest.Build(m)
+		if err := r.phone.Under(live{}).Install(t.Context(), bytes.NewReader(b), int64(len(b))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	helper := appium.New(r.conn, appium.Options{})
+	var err error
+	if r.phone, err = phone.Attach(t.Context(), r.conn, phone.Options{Helpers: helper}); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.phone.Still(t.Context(), func(ctx context.Context) error { return helper.Start(ctx, live{}) }); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		if err := helper.Stop(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestShippedTasksWithHelpersAndWithout: where the text can be typed it is; where
+// it cannot, the shop is looked through, and a message is not sent.
+func TestShippedTasksWithHelpersAndWithout(t *testing.T) {
+	for _, c := range []struct {
+		language, goal, journal string
+		ascii                   bool // all that is typed is
+		browses                 bool // there is a way without typing
+	}{
+		{"en", shopGoal, "basket: Kettle x1", true, true},
+		{"en", messageGoal, "message sent to Mei Lin: hello, I am late", true, true},
+		{"en", switchGoal, "bluetooth: on", true, true},
+		{"en", "Send the message 'señor Łukasz 😀 is late' to Mei Lin", "message sent to Mei Lin: señor Łukasz 😀 is late", false, false},
+		{"zh", "在商店搜索水壶并放入购物车", "basket: Kettle x1", false, true},
+		{"zh", "给王芳发消息“我晚点到”", "message sent to Wang Fang: 我晚点到", false, false},
+		{"zh", "打开飞行模式", "airplane mode: on", true, true},
+		{"ar", "ابحث في المتجر عن غلاية وضعها في السلة", "basket: Kettle x1", false, true},
+		{"ar", "أرسل الرسالة «سأتأخر قليلا» إلى بافل", "message sent to Pavel: سأتأخر قليلا", false, false},
+		{"ar", "شغّل البلوتوث", "bluetooth: on", true, true},
+	} {
+		for _, helped := range []bool{false, true} {
+			name := c.goal + " without helpers"
+			if helped {
+				name = c.goal + " with helpers"
+			}
+			t.Run(name, func(t *testing.T) {
+				simulated(t, options{language: c.language}, func(t *testing.T, r *rig) {
+					if helped {
+						defer r.helped(t)()
+					}
+					result, steps := r.run(t, runner.Task{Goal: c.goal}, nil)
+					outcome, journal := runner.Succeeded, c.journal
+					if !helped && !c.browses {
+						outcome, journal = runner.Failed, ""
+					}
+					if result.Outcome != outcome || outcome == runner.Failed && result.Refusal.Code != wire.TaskFailed || r.journal() != journal {
+						t.Errorf("%s: %s; the apps say %q, want %q\n%s", result.Outcome, result.Message, r.journal(), journal, told(steps))
+					}
+					typed := ""
+					for _, s := range steps {
+						if s.Tool == "input_text" {
+							typed += s.Outcome + " " + string(s.Code()) + " " + s.Text + ";"
+						}
+					}
+					want := ""
+					switch types := !strings.Contains(c.journal, "bluetooth") && !strings.Contains(c.journal, "airplane"); {
+					case types && (helped || c.ascii):
+						want = "done  verified;"
+					case types:
+						want = "refused cannot_type ;"
+					}
+					if typed != want {
+						t.Errorf("typing came to %q, want %q\n%s", typed, want, told(steps))
+					}
+				})
+			})
+		}
+	}
+}
