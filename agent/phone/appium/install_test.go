@@ -103,6 +103,9 @@ func TestInstallOutcomes(t *testing.T) {
 				c.phone(f)
 				h, files := helperOf(t, f)
 				err := h.Install(t.Context(), live(), files)
+				if strings.Contains(f.verdict, "INCOMPATIBLE") && !strings.Contains(err.Error(), "remove the helper apps first") {
+					t.Errorf("error %v", err)
+				}
 				if strings.Contains(f.verdict, "INSTALL_FAILED") != wire.Is(err, wire.InstallFailed) {
 					t.Errorf("error %v", err)
 				}

@@ -233,6 +233,12 @@ func TestServerIsRestartedOnceThenGivenUp(t *testing.T) {
 			if _, err := h.Tree(t.Context()); !errors.Is(err, phone.ErrTooLarge) || !h.Running() {
 				t.Errorf("running %t, error %v", h.Running(), err)
 			}
+			f.set(func() {
+				f.behave.raw, f.windows = "", []string{strings.Repeat("<a>", maxLevels) + strings.Repeat("</a>", maxLevels)}
+			})
+			if _, err := h.Tree(t.Context()); !errors.Is(err, phone.ErrTooLarge) || !h.Running() {
+				t.Errorf("running %t, error %v", h.Running(), err)
+			}
 		})
 	})
 }
