@@ -28,8 +28,8 @@ type app struct {
 
 // systemPackages are there besides the apps of the screen.
 var systemPackages = []string{
-	"android", "com.android.bluetooth", "com.android.inputdevices", "com.android.phone", "com.android.providers.media",
-	"com.android.providers.settings", "com.android.shell", "com.android.systemui", "com.google.android.gms",
+	"android", "com.android.bluetooth", "com.android.inputdevices", "com.android.permissioncontroller", "com.android.phone",
+	"com.android.providers.media", "com.android.providers.settings", "com.android.shell", "com.android.systemui", "com.android.vending", "com.google.android.gms",
 	"com.google.android.inputmethod.latin", "com.google.android.webview",
 }
 

@@ -69,6 +69,7 @@ type Engine struct {
 	page           page      // of the keyboard
 	typing         Typing    // what becomes of typed keys
 	arrivals       []arrival // in the order in which they fall due
+	timers         []arrival // what is to happen at a time; in no order
 	composition    string    // letters that the input method holds
 	finger         *finger   // nil: none is on the display
 	keyguard       Keyguard
@@ -180,6 +181,15 @@ func (e *Engine) next() (act func(), due time.Time) {
 			what()
 		}
 	}
+	for i, t := range e.timers {
+		if act == nil || t.due.Before(due) {
+			due = t.due
+			act = func() {
+				e.timers = slices.Delete(e.timers, i, i+1)
+				t.what()
+			}
+		}
+	}
 	if at, ok := e.fingerDue(); ok && (act == nil || at.Before(due)) {
 		due, act = at, e.fingerActs
 	}
@@ -212,10 +222,10 @@ func (e *Engine) Focus() (pkg, activity string) {
 		return "", ""
 	}
 	w := e.active()
-	return w.process.app.Package, w.screen.Activity
+	return w.owner(), w.screen.Activity
 }
 
-// Idle reports that nothing moves: no transition, no spinner, no delay of the app in front except a quiet
+// Idle reports that nothing moves: no transition, no spinner (at animation scale 0 they stand still), no delay of the app in front except a quiet
 // one. A phone whose display is off is idle.
 func (e *Engine) Idle() bool {
 	e.lock()
@@ -223,7 +233,7 @@ func (e *Engine) Idle() bool {
 	if !e.on {
 		return true
 	}
-	if e.moving() || e.current().spinners > 0 {
+	if e.moving() || e.current().spinners > 0 && e.animationScale > 0 {
 		return false
 	}
 	return !slices.ContainsFunc(e.pending, func(p *pending) bool { return p.process == e.front && !p.quiet })

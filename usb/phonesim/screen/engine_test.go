@@ -308,7 +308,7 @@ func TestPackages(t *testing.T) {
 	if p := got["com.phonerack.shop"]; p.Label != "商店" || p.Activity != ".MainActivity" || p.Version == "" || p.System {
 		t.Errorf("shop is %+v", p)
 	}
-	if len(got) != 6 || !got["android"].System || !got["com.android.launcher3"].System {
+	if len(got) != 7 || !got["android"].System || !got["com.android.launcher3"].System {
 		t.Errorf("packages are %v", got)
 	}
 }

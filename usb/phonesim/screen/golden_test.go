@@ -118,6 +118,14 @@ var scenes = []struct {
 		d.SetTyping(Typing{Composing: true})
 		d.typeText("nihao")
 	}},
+	{"stage", []string{"en", "ar", "zh"}, 0, func(d *driver) { d.open(stage) }},
+	{"stage_web", []string{"en"}, 0, func(d *driver) { d.open(stage); d.tap("open_web") }},
+	{"stage_game", []string{"en"}, 0, func(d *driver) { d.open(stage); d.tap("open_game") }},
+	{"stage_form", []string{"en", "ar"}, 0, func(d *driver) { d.open(stage); d.tap("open_form") }},
+	{"stage_permission", []string{"en", "ar", "zh"}, 0, func(d *driver) { d.open(stage); d.tap("open_dialogs"); d.tap("camera") }},
+	{"stage_rating", []string{"en"}, 0, func(d *driver) { d.open(stage); d.tap("open_dialogs"); d.tap("rate"); d.tap("3 stars") }},
+	{"stage_anr", []string{"zh"}, 0, func(d *driver) { d.open(stage); d.tap("open_dialogs"); d.tap("hang") }},
+	{"stage_update", []string{"en"}, 0, func(d *driver) { d.open(stage); d.tap("open_dialogs"); d.tap("update") }},
 	{"secure", []string{"en"}, 0, func(d *driver) {
 		d.open("com.android.settings")
 		d.Swipe(360, 1300, 360, 700, 300*time.Millisecond)

@@ -86,6 +86,12 @@ func (e *Engine) step(w *window, scope *app.Scope, s *app.Step, b *budget) {
 		if w.process.app.Package == app.SystemUI {
 			e.tryPIN(app.String(s.Unlock.Eval(scope), e.language))
 		}
+	case s.Ask != "":
+		args := make(map[string]any, len(s.With))
+		for k, x := range s.With {
+			args[k] = x.Eval(scope)
+		}
+		e.ask(s.Ask, args, b)
 	case !s.Stop.Empty():
 		e.stop(app.String(s.Stop.Eval(scope), e.language))
 	default:

@@ -57,12 +57,12 @@ func (e *Engine) Trees() []*Node {
 }
 
 func (l *layer) tree() *Node {
-	pkg := l.window.process.app.Package
+	pkg := l.window.owner()
 	group := func(class, id string, children ...*Node) *Node {
 		return &Node{Class: class, ResourceID: id, Package: pkg, Bounds: l.rect, Enabled: true, Children: children}
 	}
 	content := group("android.widget.FrameLayout", "android:id/content")
-	content.add(l.root)
+	content.add(l.root, pkg)
 	frame := group("android.widget.FrameLayout", "", content)
 	if l.window.screen.Dialog {
 		return frame
@@ -102,8 +102,8 @@ func (e *Engine) statusTree(s *scene) *Node {
 	}
 }
 
-// add appends the node of v, unless nothing of it can be seen.
-func (n *Node) add(v *view) {
+// add appends the node of v, which belongs to a package, unless nothing of it can be seen.
+func (n *Node) add(v *view, pkg string) {
 	if v == nil || v.widget.Kind == "spacer" {
 		return
 	}
@@ -114,8 +114,8 @@ func (n *Node) add(v *view) {
 	w := v.widget
 	edit := w.Kind == "edit"
 	c := &Node{
-		Class: v.class, ResourceID: resourceID(v.app.Package, w.ID), Text: v.text, Desc: v.desc, Hint: v.hint,
-		Package: v.app.Package, Bounds: bounds,
+		Class: v.class, ResourceID: resourceID(pkg, w.ID), Text: v.text, Desc: v.desc, Hint: v.hint,
+		Package: pkg, Bounds: bounds,
 		Checkable: w.Kind == "checkbox" || w.Kind == "switch", Checked: v.checked,
 		Clickable: v.clickable(), Enabled: v.enabled, LongClickable: v.longClickable(),
 		Focused: v.focused, Scrollable: v.scrollable() && v.content > v.viewport(),
@@ -130,7 +130,7 @@ func (n *Node) add(v *view) {
 		return
 	}
 	for _, child := range v.children {
-		c.add(child)
+		c.add(child, pkg)
 	}
 }
 

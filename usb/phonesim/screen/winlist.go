@@ -89,7 +89,7 @@ func (e *Engine) keyboardWindow(s *scene) Window {
 
 func (e *Engine) windowOf(w *window, frame image.Rectangle, visible, focused bool) Window {
 	out := Window{
-		Kind: AppWindow, Package: w.process.app.Package, Activity: w.screen.Activity, Frame: frame,
+		Kind: AppWindow, Package: w.owner(), Activity: w.screen.Activity, Frame: frame,
 		Visible: visible, Focused: focused, Secure: w.screen.Secure,
 	}
 	if visible {

@@ -170,6 +170,9 @@ func (c *checker) screenTree(s *Screen) error {
 	saved := c.names
 	defer func() { c.names = saved }()
 	c.names = slices.Concat(c.names, s.Args, keys(s.Variables))
+	if s.Package != "" && (c.app.Package != System || !s.Dialog) {
+		return errors.New("package belongs to a dialog of the system")
+	}
 	if err := c.template(&s.Title); err != nil {
 		return fmt.Errorf("title: %w", err)
 	}

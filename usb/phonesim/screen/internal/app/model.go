@@ -60,6 +60,7 @@ type Screen struct {
 	Keyboard   string           `yaml:"keyboard"`   // "cover" (default), "resize" or "none"
 	Focus      string           `yaml:"focus"`      // id of the edit that has the focus when the screen opens
 	Title      Template         `yaml:"title"`      // of a system dialog's window
+	Package    string           `yaml:"package"`    // of a system dialog: whose window it is; default: the system's
 	Secure     bool             `yaml:"secure"`     // FLAG_SECURE: screenshots are black
 	Cancelable *bool            `yaml:"cancelable"` // dialogs: BACK and a tap outside dismiss it; default true
 	Enter      []*Step          `yaml:"enter"`
@@ -127,6 +128,7 @@ type Step struct {
 	Launch    Expr            `yaml:"launch"`
 	Stop      Expr            `yaml:"stop"`
 	Unlock    Expr            `yaml:"unlock"` // the lock screen: tries a PIN
+	Ask       string          `yaml:"ask"`    // dialog of the system
 	Crash     bool            `yaml:"crash"`
 	Focus     string          `yaml:"focus"`
 	Hide      bool            `yaml:"hide_keyboard"`

@@ -26,7 +26,7 @@ func (c *checker) step(s *Step) error {
 	verbs := 0
 	for _, set := range []bool{
 		s.Go != "", s.Replace != "", s.Open != "", s.Back, s.Home, s.Dismiss, len(s.Set) > 0, s.Add != nil, s.Remove != nil,
-		s.Delay.Duration > 0, !s.Journal.Empty(), !s.Launch.Empty(), !s.Stop.Empty(), s.Crash, s.Focus != "", s.Hide, !s.If.Empty(), s.ScrollEnd != "", !s.Unlock.Empty(),
+		s.Delay.Duration > 0, !s.Journal.Empty(), !s.Launch.Empty(), !s.Stop.Empty(), s.Crash, s.Focus != "", s.Hide, !s.If.Empty(), s.ScrollEnd != "", !s.Unlock.Empty(), s.Ask != "",
 	} {
 		if set {
 			verbs++
@@ -67,8 +67,16 @@ func (c *checker) opens(s *Step) error {
 		if target = c.app.FindScreen(s.Go+s.Replace, false); target == nil {
 			return fmt.Errorf("go: unknown screen %q", s.Go+s.Replace)
 		}
+	case s.Ask != "":
+		system := c.app
+		if system.system != nil {
+			system = system.system
+		}
+		if target = system.FindScreen(s.Ask, true); target == nil {
+			return fmt.Errorf("ask: the system has no dialog %q", s.Ask)
+		}
 	case len(s.With) > 0:
-		return errors.New("with belongs to go, replace and open")
+		return errors.New("with belongs to go, replace, open and ask")
 	default:
 		return nil
 	}
