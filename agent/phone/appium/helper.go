@@ -88,7 +88,7 @@ func (h *Helper) hold(s *server) {
 
 // Start runs the server and checks that it works; f is what restarts, typing
 // and the clipboard ask from now on. If it runs already, it is only checked. It
-// blocks for at most a minute and a half. On failure nothing is left running,
+// blocks for at most two and a half minutes. On failure nothing is left running,
 // else the error wraps ErrStillThere.
 func (h *Helper) Start(ctx context.Context, f phone.Fence) error {
 	return h.alone(ctx, func() error {
