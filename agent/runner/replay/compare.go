@@ -87,15 +87,21 @@ func at(lines []string, i int) string {
 }
 
 // compareSteps returns what differs between a recorded step and the one that was
-// taken in its place.
-func compareSteps(was, now *record.Step) []string {
+// taken in its place. Where the screen that it has come to is compared, how that
+// came about is not: a page may have loaded sooner.
+func compareSteps(was, now *record.Step, screenFollows bool) []string {
+	effect, effectNow := was.Effect, now.Effect
+	changes, changesNow := was.Changes, now.Changes
+	if screenFollows {
+		effect, effectNow, changes, changesNow = "", "", nil, nil
+	}
 	for _, part := range []struct{ name, was, now string }{
 		{"step", stepWords(was), stepWords(now)},
 		{"target", was.Target, now.Target},
 		{"touch", fmt.Sprint(was.Points), fmt.Sprint(now.Points)},
 		{"outcome", outcomeWords(was), outcomeWords(now)},
 		{"text", was.Text, now.Text},
-		{"effect", was.Effect, now.Effect},
+		{"effect", effect, effectNow},
 		{"message", was.Message, now.Message},
 		{"result", was.Result, now.Result},
 	} {
@@ -104,7 +110,7 @@ func compareSteps(was, now *record.Step) []string {
 			return []string{"- " + part.name + " " + a, "+ " + part.name + " " + b}
 		}
 	}
-	return lineDiff(timelessAll(was.Changes), timelessAll(now.Changes))
+	return lineDiff(timelessAll(changes), timelessAll(changesNow))
 }
 
 func timelessAll(lines []string) []string {

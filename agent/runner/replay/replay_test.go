@@ -210,7 +210,7 @@ func TestAlteringOneDecisionFailsNamingTheStep(t *testing.T) {
 			return err == nil
 		}, "target"},
 		{"another text", func(s *record.Step) bool { return args(s, "input_text", "kettle", "kettl") }, "Results"},
-		{"another app", func(s *record.Step) bool { return args(s, "launch_app", "shop", "messenger") }, "effect"},
+		{"another app", func(s *record.Step) bool { return args(s, "launch_app", "shop", "messenger") }, "com.phonerack.messenger"},
 		{"another message", func(s *record.Step) bool { return args(s, "finish", "kettle is", "kettle was") }, "message"},
 		{"another end", func(s *record.Step) bool { return args(s, "finish", "true", "false") }, "end"},
 	} {

@@ -59,7 +59,7 @@ func Run(ctx context.Context, rec *Record, phone Phone, o Options) (Report, erro
 			"reason": fmt.Sprintf("the record does not hold the value of the parameter %.40q, which has to be given", name),
 		})
 	}
-	eyes := &eyes{Observer: perception.NewObserver(phone.Source, perception.Options{})}
+	eyes := &eyes{Observer: perception.NewObserver(phone.Source, perception.Options{}), player: p}
 	p.eyes = eyes
 	ctx, p.stop = context.WithCancelCause(ctx)
 	defer p.stop(nil)
@@ -85,18 +85,55 @@ func Run(ctx context.Context, rec *Record, phone Phone, o Options) (Report, erro
 // maxThought is longer than any planner thought.
 const maxThought = time.Hour
 
-// eyes keep the newest scene, which is the one that is decided on.
+// Apps do things by themselves: a page loads, a popup comes. What the record
+// shows next may come later than it did then.
+const (
+	patience = 8 * time.Second // in all, for one screen of the record
+	glance   = 300 * time.Millisecond
+)
+
+// eyes keep the newest scene, which is the one that is decided on. Where the
+// runner waits for a screen to rest, they wait for the one that the record shows
+// next; the looks of tools, which are without a picture, see what is there.
 type eyes struct {
 	runner.Observer
+	player *player
 	newest *perception.Scene
+
+	step    int           // of the record, that is waited for
+	waited  time.Duration // for it so far
+	closest []string      // what differed in the scene that came closest to it
 }
 
 func (e *eyes) Observe(ctx context.Context, want perception.Want) (*perception.Scene, error) {
-	scene, err := e.Observer.Observe(ctx, want)
-	if err == nil {
+	for {
+		scene, err := e.Observer.Observe(ctx, want)
+		if err != nil {
+			return nil, err
+		}
 		e.newest = scene
+		next, lines := e.player.next(scene)
+		if next == nil || !want.Image {
+			return scene, nil
+		}
+		if e.step != next.N {
+			e.step, e.waited, e.closest = next.N, 0, nil
+		}
+		if e.closest == nil || len(lines) < len(e.closest) {
+			e.closest = lines
+		}
+		if e.waited >= patience {
+			return scene, nil
+		}
+		e.waited += glance
+		timer := time.NewTimer(glance)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return scene, nil
+		}
 	}
-	return scene, err
 }
 
 // player decides as the record did. All its methods are called by the one
@@ -110,8 +147,35 @@ type player struct {
 	stop    context.CancelCauseFunc
 
 	taken   int         // acts that were taken and compared
+	acting  bool        // the screen of the act after those was seen
 	over    bool        // all acts were taken, and the end is none of their making
 	differs *difference // the first one
+}
+
+// next returns the step whose screen the record shows next, and what differs in
+// it; nil if it is this one or none.
+func (p *player) next(scene *perception.Scene) (*record.Step, []string) {
+	n := p.taken
+	if p.acting {
+		n++
+	}
+	if n >= len(p.acts) || p.differs != nil || p.over {
+		return nil, nil
+	}
+	if lines := compareScenes(p.acts[n], scene, p.mask.Scene(scene)); lines != nil {
+		return p.acts[n], lines
+	}
+	p.acting = true
+	return nil, nil
+}
+
+// unlike returns what differs from the screen of an act that was waited for: in
+// the scene that came closest to it, since more may have changed meanwhile.
+func (p *player) unlike(act *record.Step, lines []string) []string {
+	if c := p.eyes.closest; p.eyes.step == act.N && c != nil && (lines == nil || len(c) < len(lines)) {
+		return c
+	}
+	return lines
 }
 
 // task is the recorded task, with room for all of its steps.
@@ -151,7 +215,7 @@ func (p *player) Decide(ctx context.Context, req planner.Request) (planner.Decis
 	}
 	scene := p.eyes.newest
 	if lines := compareScenes(act, scene, p.mask.Scene(scene)); lines != nil {
-		p.found(act, lines...)
+		p.found(act, p.unlike(act, lines)...)
 		return planner.Decision{}, errStopped
 	}
 	if err := p.think(ctx, act.Times.Decide); err != nil {
@@ -234,28 +298,35 @@ func (p *player) took(now runner.Step) {
 		return
 	}
 	act := p.acts[p.taken]
-	lines := compareSteps(act, &now)
-	if lines == nil {
-		lines = p.compareAfter(act, &now)
+	if lines := p.unlike(act, nil); !p.acting && lines != nil {
+		p.found(act, lines...)
+		return
+	}
+	after := p.after(act, &now)
+	lines := compareSteps(act, &now, after != nil)
+	if lines == nil && after != nil {
+		if lines = compareScenes(after, p.eyes.newest, p.mask.Scene(p.eyes.newest)); lines != nil {
+			lines = p.unlike(after, lines)
+		}
 	}
 	if lines != nil {
 		p.found(act, lines...)
 		return
 	}
 	p.taken++
+	p.acting = p.taken < len(p.acts) && compareScenes(p.acts[p.taken], p.eyes.newest, p.mask.Scene(p.eyes.newest)) == nil
 }
 
-// compareAfter returns what differs in the screen that a step has come to. The
-// record has it if the next step was decided on it without another look.
-func (p *player) compareAfter(act, now *record.Step) []string {
+// after returns the step whose screen the record shows as what this one has come
+// to: the next one, if it was decided on without another look.
+func (p *player) after(act, now *record.Step) *record.Step {
 	if p.taken+1 == len(p.acts) || now.Effect == "not seen" {
 		return nil
 	}
-	next, scene := p.acts[p.taken+1], p.eyes.newest
-	if next.N != act.N+1 || next.Times.Observe > 0 {
-		return nil
+	if next := p.acts[p.taken+1]; next.N == act.N+1 && next.Times.Observe == 0 {
+		return next
 	}
-	return compareScenes(next, scene, p.mask.Scene(scene))
+	return nil
 }
 
 // end compares how the attempt ended with how the record did.
