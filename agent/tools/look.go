@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"phonerack/agent/perception"
@@ -105,14 +106,14 @@ type waitCall struct {
 }
 
 // met reports whether the scene shows what is waited for. A scene whose elements
-// could not be read does not show that something is gone.
+// could not be read, or not all, does not show that something is gone.
 func (c waitCall) met(s *perception.Scene, out *Outcome) bool {
 	if c.Package != "" {
 		return s.Package == c.Package
 	}
 	e := c.in(s)
 	if c.Gone {
-		return e == nil && s.NoTree != perception.NoTreeUnreadable
+		return e == nil && s.NoTree != perception.NoTreeUnreadable && !slices.Contains(s.Missing, perception.PartMore)
 	}
 	out.Target = e
 	return e != nil

@@ -79,6 +79,9 @@ func TestWaitingForWhatIsThereLater(t *testing.T) {
 		{"not gone but unreadable", `{"text":"Add","gone":true,"timeout_ms":5000}`, func(s *perception.Scene) {
 			s.Elements, s.NoTree = nil, perception.NoTreeUnreadable
 		}, wire.PhoneTimeout, "still there", 5 * time.Second, 6 * time.Second},
+		{"not gone but beyond what was read", `{"text":"Add","gone":true,"timeout_ms":5000}`, func(s *perception.Scene) {
+			s.Elements, s.Missing = s.Elements[2:], []string{perception.PartMore}
+		}, wire.PhoneTimeout, "still there", 5 * time.Second, 6 * time.Second},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			p := toolstest.New(shop())
@@ -112,8 +115,23 @@ func TestWaitingHasOneDeadline(t *testing.T) {
 		env.Look = func(ctx context.Context) (*perception.Scene, error) { <-ctx.Done(); return nil, ctx.Err() } // a look that never ends
 		begun := time.Now()
 		_, err := do(t, env, "wait_for", `{"text":"x","timeout_ms":5000}`)
-		wantRefusal(t, err, wire.ObservationFailed, "deadline")
-		if took := time.Since(begun); took != 15*time.Second {
+		wantRefusal(t, err, wire.ObservationFailed, "a look took too long")
+		env.Look = func(ctx context.Context) (*perception.Scene, error) { // one that tells the task's end by what ended it
+			<-ctx.Done()
+			if cause := context.Cause(ctx); cause != nil {
+				return nil, cause
+			}
+			return nil, wire.Refuse(wire.DeadlinePassed, nil)
+		}
+		_, err = do(t, env, "wait_for", `{"text":"x","timeout_ms":5000}`)
+		wantRefusal(t, err, wire.ObservationFailed, "a look took too long")
+		env.Look = func(ctx context.Context) (*perception.Scene, error) {
+			<-ctx.Done()
+			return nil, wire.Refuse(wire.DeadlinePassed, nil)
+		}
+		_, err = do(t, env, "wait_for", `{"text":"x","timeout_ms":5000}`)
+		wantRefusal(t, err, wire.ObservationFailed, "a look took too long")
+		if took := time.Since(begun); took != 45*time.Second { // three times
 			t.Errorf("took %s", took)
 		}
 		failed := wire.Refuse(wire.ObservationFailed, map[string]any{"detail": "it moves"})

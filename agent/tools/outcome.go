@@ -83,7 +83,9 @@ const lookGrace = 10 * time.Second
 // A look that fails is no more than a look in vain, unless the last one does.
 func (o *Outcome) watch(ctx context.Context, env Env, limit, pause time.Duration, enough func(*perception.Scene) bool) (bool, error) {
 	begun := time.Now()
-	bounded, cancel := context.WithTimeout(ctx, limit+lookGrace)
+	tooLong := wire.Refuse(wire.ObservationFailed, map[string]any{"detail": "a look took too long"}).With(env.place())
+	// With the cause, since who looks may say why it ended: this is not the end of the task.
+	bounded, cancel := context.WithTimeoutCause(ctx, limit+lookGrace, tooLong)
 	defer cancel()
 	for {
 		scene, err := o.look(bounded, env)
@@ -94,6 +96,8 @@ func (o *Outcome) watch(ctx context.Context, env Env, limit, pause time.Duration
 			return true, nil
 		case err == nil && bounded.Err() != nil:
 			return false, nil
+		case bounded.Err() != nil:
+			return false, tooLong.Because(err)
 		case err != nil && !wire.Is(err, wire.ObservationFailed):
 			return false, lookFailed(env, err)
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"phonerack/agent/perception"
+	"phonerack/agent/phone"
 	"phonerack/agent/tools/toolstest"
 	"phonerack/sync/wire"
 )
@@ -203,6 +204,22 @@ func TestScrollingStopsAtTheFence(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestAnUnknownSwipeIsNotRepeated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := toolstest.New(rows([]string{"a"}, []string{"b"})...)
+		asked := 0
+		p.Refuse = func(string) error {
+			asked++
+			return fmt.Errorf("swipe: %w", phone.ErrUnknownOutcome)
+		}
+		out, err := do(t, p.Env(), "scroll_to", `{"text":"b","direction":"down"}`)
+		wantRefusal(t, err, wire.OutcomeUnknown, "swipe")
+		if asked != 1 || !out.Wrote || !out.Unknown || !out.Settle || out.Scene != nil {
+			t.Errorf("asked %d times, %+v", asked, out)
+		}
+	})
 }
 
 func TestScrollingIsCancelled(t *testing.T) {
