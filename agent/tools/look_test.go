@@ -151,6 +151,23 @@ func TestWaitingHasOneDeadline(t *testing.T) {
 	})
 }
 
+func TestAFailedLookLeavesNoScene(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := toolstest.New(shop())
+		p.Looks = func(n int) error {
+			if n > 3 {
+				return wire.Refuse(wire.PhoneLost, nil)
+			}
+			return nil
+		}
+		out, err := do(t, p.Env(), "wait_for", `{"text":"x"}`)
+		wantRefusal(t, err, wire.PhoneLost, "")
+		if out.Scene != nil { // that of look 3 is out of date
+			t.Errorf("%+v", out)
+		}
+	})
+}
+
 func TestWaitingNeedsOneThingToWaitFor(t *testing.T) {
 	p := toolstest.New(shop())
 	for _, args := range []string{`{}`, `{"gone":true}`, `{"package":"a.bank","text":"x"}`, `{"package":"a.bank","gone":true}`} {

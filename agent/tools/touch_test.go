@@ -185,6 +185,7 @@ func TestWhatLiesOverAnElementIsNotTouched(t *testing.T) {
 		{Package: "a.tint", Kind: phone.DialogWindow, Bounds: image.Rect(0, 0, 1000, 2000)},
 		{Package: "a.chat", Kind: phone.DialogWindow, Bounds: image.Rect(0, 300, 400, 900)},
 		{Package: "a.shop", Kind: phone.AppWindow, Focused: true, Bounds: image.Rect(0, 0, 1000, 2000)},
+		{Package: "a.below", Kind: phone.DialogWindow, Bounds: image.Rect(0, 300, 600, 900)},
 	}
 	p = toolstest.New(chat)
 	if _, err := do(t, p.Env(), "tap", `{"element":0,"generation":1}`); err != nil || p.Acts()[0] != "tap 420,500" {
@@ -246,6 +247,28 @@ func TestWriteErrors(t *testing.T) {
 	env.Controls = nil
 	_, err = do(t, env, "press_key", `{"key":"back"}`)
 	wantRefusal(t, err, wire.NotLeased, "slot 3")
+}
+
+func TestAnActThatIsCancelledBeforeItIsSent(t *testing.T) {
+	p := toolstest.New(shop())
+	ctx, cancel := context.WithCancel(t.Context())
+	p.Refuse = func(string) error {
+		cancel()
+		return fmt.Errorf("read display: %w", ctx.Err())
+	}
+	out, err := executeIn(ctx, p.Env(), "tap", `{"element":1,"generation":1}`)
+	if _, refused := errors.AsType[*wire.Refusal](err); refused || !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	wantNothing(t, p, out)
+	ctx, cancel = context.WithCancel(t.Context()) // and one that may have been sent
+	env := p.Env()
+	p.Refuse = func(string) error { cancel(); return fmt.Errorf("tap: %w: %w", phone.ErrUnknownOutcome, ctx.Err()) }
+	out, err = executeIn(ctx, env, "tap", `{"element":1,"generation":2}`)
+	wantRefusal(t, err, wire.OutcomeUnknown, "")
+	if !out.Wrote || !out.Unknown {
+		t.Errorf("%+v", out)
+	}
 }
 
 func TestUnsupportedControlsRefuse(t *testing.T) {

@@ -70,6 +70,7 @@ func TestPasswordsAreNeverVerifiedByTheirDots(t *testing.T) {
 		{"dots were typed", "", "•••", "•••", open},
 		{"a letter lost", "", "hunter2", "••••••", bad},
 		{"nothing arrived", "•••", "hunter2", "•••", bad},
+		{"nothing arrived behind as many", "•••••••", "hunter2", "•••••••", bad},
 		{"shown in clear", "", "hunter2", "hunter2", ok},
 		{"shown in clear, swapped", "", "hunter2", "uhnter2", bad},
 	} {
@@ -94,19 +95,19 @@ func TestTheFieldIsFoundAgain(t *testing.T) {
 		now  *perception.Scene
 		want string
 	}{
-		{"the only one of its id", edit("a:id/q"), sceneOf(elsewhere, text(edit("a:id/q"), "x")), tools.TextVerified},
-		{"by its key among rows", pin, sceneOf(elsewhere, text(name, "y"), at{0, 0, 1, 1}, text(pin, "x")), tools.TextVerified},
-		{"by the cursor among equal rows", focused(pin), sceneOf(elsewhere, text(pin, "y"), at{0, 0, 1, 1}, focused(text(pin, "x"))), tools.TextVerified},
-		{"gone", edit("a:id/q"), sceneOf(elsewhere, text(edit("a:id/other"), "x")), tools.TextUnverified},
-		{"without an id, elsewhere", nameless, sceneOf(elsewhere, text(nameless, "x")), tools.TextUnverified},
+		{"the only one of its id", edit("a:id/q"), sceneOf(elsewhere, text(edit("a:id/q"), "xyz")), tools.TextVerified},
+		{"by its key among rows", pin, sceneOf(elsewhere, text(name, "y"), at{0, 0, 1, 1}, text(pin, "xyz")), tools.TextVerified},
+		{"by the cursor among equal rows", focused(pin), sceneOf(elsewhere, text(pin, "y"), at{0, 0, 1, 1}, focused(text(pin, "xyz"))), tools.TextVerified},
+		{"gone", edit("a:id/q"), sceneOf(elsewhere, text(edit("a:id/other"), "xyz")), tools.TextUnverified},
+		{"without an id, elsewhere", nameless, sceneOf(elsewhere, text(nameless, "xyz")), tools.TextUnverified},
 		{"a password field in the place of another", edit("a:id/q"), sceneOf(elsewhere, func() perception.Element {
-			e := text(edit("a:id/q"), "x")
+			e := text(edit("a:id/q"), "xyz")
 			e.Password = true
 			return e
 		}()), tools.TextUnverified},
 		{"no field at all", edit("a:id/q"), &perception.Scene{}, tools.TextUnverified},
 	} {
-		if got := (tools.Typed{Field: c.was, Text: "x"}).Verdict(c.now); got != c.want {
+		if got := (tools.Typed{Field: c.was, Text: "xyz"}).Verdict(c.now); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
 	}
