@@ -68,13 +68,13 @@ func ratioOf(b *testing.B, img *image.RGBA, ours func() (*Picture, error)) {
 // TestPicturesTakeLessTimeThanOnThePlainPath has a wide margin, as it runs beside
 // anything: the best of a few runs of each. BenchmarkRaw gives the real ratio.
 func TestPicturesTakeLessTimeThanOnThePlainPath(t *testing.T) {
-	img := screenOf(540, 1200)
+	img := screenOf(270, 600)
 	stream := rawOf(img, longHeader)
 	var plain plainPath
 	ours, theirs := time.Hour, time.Hour
 	for range 7 {
 		start := time.Now()
-		p, err := ReadRaw(t.Context(), bytes.NewReader(stream), Options{Width: 360})
+		p, err := ReadRaw(t.Context(), bytes.NewReader(stream), Options{Width: 180})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -195,13 +195,13 @@ func TestFortyReadersOfWhichMostStall(t *testing.T) {
 // TestMemoryOfFortyReaders: the heap grows by the sets and what streams are read
 // with, not by screens.
 func TestMemoryOfFortyReaders(t *testing.T) {
-	stream := rawOf(screenOf(1080, 2400), longHeader)
+	stream := rawOf(screenOf(540, 1200), longHeader) // 2.6 MB, forty of which would show
 	read := func(n int) {
 		var wg sync.WaitGroup
 		for range 40 {
 			wg.Go(func() {
 				for range n {
-					if _, err := ReadRaw(t.Context(), bytes.NewReader(stream), Options{}); err != nil {
+					if _, err := ReadRaw(t.Context(), bytes.NewReader(stream), Options{Width: 360}); err != nil {
 						t.Error(err)
 					}
 				}
@@ -221,7 +221,7 @@ func TestMemoryOfFortyReaders(t *testing.T) {
 			case <-stop:
 				peak <- most
 				return
-			case <-time.After(time.Millisecond):
+			case <-time.After(10 * time.Millisecond):
 				var m runtime.MemStats
 				runtime.ReadMemStats(&m)
 				most = max(most, m.HeapAlloc)
