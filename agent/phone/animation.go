@@ -144,7 +144,7 @@ func (p *Phone) keptScales(ctx context.Context) (*scales, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	a := answers{}
+	a := newAnswers()
 	if err := p.ask(ctx, a, []source{scalesSource}); err != nil {
 		return nil, fmt.Errorf("restore animations: %w", err)
 	}

@@ -5,6 +5,8 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"iter"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -22,17 +24,54 @@ type answer struct {
 	err  error
 }
 
-// answers are what the phone has said so far, by source.
-type answers map[string]answer
+// answers are what the phone has said so far.
+type answers struct {
+	said    map[string]answer // by the source's name
+	windows *windowList       // nil until somebody asks for it
+}
+
+func newAnswers() *answers { return &answers{said: map[string]answer{}} }
 
 // text returns what a source printed, "" if there is nothing.
-func (a answers) text(s source) string { return a[s.name].text }
+func (a *answers) text(s source) string { return a.said[s.name].text }
 
 // err returns why one of the sources has no answer.
-func (a answers) err(from []source) error {
+func (a *answers) err(from []source) error {
 	for _, s := range from {
-		if err := a[s.name].err; err != nil {
+		if err := a.said[s.name].err; err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
+		}
+	}
+	return nil
+}
+
+// rows yields the lines of out that contain key, without white space at their
+// ends. Dumps are long and a pattern is slow: what it is tried on is found first.
+func rows(out, key string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for {
+			at := strings.Index(out, key)
+			if at < 0 {
+				return
+			}
+			line := out[strings.LastIndexByte(out[:at], '\n')+1:]
+			out = ""
+			if end := strings.IndexByte(line, '\n'); end >= 0 {
+				line, out = line[:end], line[end+1:]
+			}
+			if !yield(strings.TrimRight(line, " \t\r")) {
+				return
+			}
+		}
+	}
+}
+
+// row returns what pattern finds in the first line that contains key and fits,
+// nil if there is none.
+func row(out, key string, pattern *regexp.Regexp) []string {
+	for line := range rows(out, key) {
+		if m := pattern.FindStringSubmatch(line); m != nil {
+			return m
 		}
 	}
 	return nil
@@ -46,7 +85,7 @@ const maxAnswers = 2 << 20
 // can guess, so that no text of theirs passes for the answer of another. When
 // time is over, the sources that have answered keep their answers. It fails if
 // the phone could not be asked at all.
-func (p *Phone) ask(ctx context.Context, a answers, sources []source) error {
+func (p *Phone) ask(ctx context.Context, a *answers, sources []source) error {
 	mark := "phonerack-" + strings.ToLower(rand.Text()[:12]) + "-"
 	var cmd strings.Builder
 	for i, s := range sources {
@@ -61,30 +100,35 @@ func (p *Phone) ask(ctx context.Context, a answers, sources []source) error {
 	if err != nil && (!ended(err) || len(r.Stdout) == 0) {
 		return err
 	}
-	rest := strings.ReplaceAll(string(r.Stdout), "\r\n", "\n")
-	_, rest, ok := strings.Cut(rest, mark+"0\n")
+	cutAnswers(a, sources, mark, string(r.Stdout), err)
+	return nil
+}
+
+// cutAnswers takes apart what the phone has printed for sources. Those that are
+// not there to their end fail with why, ErrTruncated if that is nil.
+func cutAnswers(a *answers, sources []source, mark, out string, why error) {
+	if why == nil {
+		why = ErrTruncated
+	}
+	_, rest, ok := strings.Cut(strings.ReplaceAll(out, "\r\n", "\n"), mark+"0\n")
 	for i, s := range sources {
 		var text string
 		if ok {
 			text, rest, ok = strings.Cut(rest, mark+strconv.Itoa(i+1)+"\n")
 		}
-		switch {
-		case ok:
-			a[s.name] = answer{text: text}
-		case err != nil:
-			a[s.name] = answer{err: err}
-		default:
-			a[s.name] = answer{err: ErrTruncated}
+		if ok {
+			a.said[s.name] = answer{text: text}
+		} else {
+			a.said[s.name] = answer{err: why}
 		}
 	}
-	return nil
 }
 
 // way is one way to read a part of something: sources and what is made of them.
 type way[T any] struct {
 	name string
 	from []source
-	read func(answers, *T) error
+	read func(*answers, *T) error
 }
 
 // part is what is read by one of several ways, the quickest first.
@@ -104,7 +148,7 @@ type reading[T any] struct {
 // that were not understood by their next ways in a further one, and so on. The
 // ways that worked come first from then on. What a has already is not asked
 // for again.
-func read[T any](ctx context.Context, p *Phone, a answers, to *T, parts []part[T]) {
+func read[T any](ctx context.Context, p *Phone, a *answers, to *T, parts []part[T]) {
 	left := make([]reading[T], 0, len(parts))
 	for _, part := range parts {
 		part.ways = preferred(part.ways, func(w way[T]) string { return w.name }, p.way(part.name))
@@ -145,12 +189,12 @@ func read[T any](ctx context.Context, p *Phone, a answers, to *T, parts []part[T
 }
 
 // missing lists the sources of the next ways that have not been asked.
-func missing[T any](a answers, left []reading[T]) []source {
+func missing[T any](a *answers, left []reading[T]) []source {
 	var need []source
 	seen := map[string]bool{}
 	for _, r := range left {
 		for _, s := range r.ways[0].from {
-			if _, ok := a[s.name]; !ok && !seen[s.name] {
+			if _, ok := a.said[s.name]; !ok && !seen[s.name] {
 				seen[s.name] = true
 				need = append(need, s)
 			}

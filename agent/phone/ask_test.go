@@ -55,7 +55,7 @@ func TestSeveralSourcesInOneRoundTrip(t *testing.T) {
 				}
 				return adb.Result{Stdout: []byte(c.answer(marks))}, c.err
 			})
-			a := answers{}
+			a := newAnswers()
 			if err := p.ask(t.Context(), a, sources); err != nil {
 				t.Fatal(err)
 			}
@@ -80,7 +80,7 @@ func TestNoSourceWithoutAPhone(t *testing.T) {
 		p := bare(func(context.Context, string) (adb.Result, error) {
 			return adb.Result{Stdout: make([]byte, c.out)}, c.err
 		})
-		a := answers{}
+		a := newAnswers()
 		if err := p.ask(t.Context(), a, []source{{"one", "x"}}); c.err != nil && !errors.Is(err, c.err) || c.err == nil && !errors.Is(err, ErrTooLarge) {
 			t.Errorf("%d bytes, %v: %v", c.out, c.err, err)
 		}

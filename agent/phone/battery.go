@@ -43,7 +43,7 @@ func (p *Phone) Battery(ctx context.Context) (Battery, error) {
 func (p *Phone) one(ctx context.Context, s source) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	a := answers{}
+	a := newAnswers()
 	if err := p.ask(ctx, a, []source{s}); err != nil {
 		return "", err
 	}

@@ -31,7 +31,7 @@ var displayPart = part[State]{
 	name: "display",
 	fail: func(s *State, err error) { s.DisplayErr = fmt.Errorf("read display: %w", err) },
 	ways: []way[State]{
-		{"window", []source{displaysSource, windowsSource}, func(a answers, s *State) (err error) {
+		{"window", []source{displaysSource, windowsSource}, func(a *answers, s *State) (err error) {
 			s.Display, err = parseDisplays(a.text(displaysSource), a.text(windowsSource))
 			return err
 		}},
@@ -49,7 +49,7 @@ var (
 
 // naturalSize reads the size from wm and the rotation from other sources.
 func naturalSize(name string, turned ...source) way[State] {
-	return way[State]{name, append([]source{wmSource}, turned...), func(a answers, s *State) error {
+	return way[State]{name, append([]source{wmSource}, turned...), func(a *answers, s *State) error {
 		d, err := parseSize(a.text(wmSource))
 		if err != nil {
 			return err
@@ -71,12 +71,12 @@ func naturalSize(name string, turned ...source) way[State] {
 
 var (
 	// initLine is a display's size: as built, overridden, and as turned now.
-	initLine = regexp.MustCompile(`(?m)^\s*init=(\d{1,5})x(\d{1,5}) (\d{1,5})dpi(?: base=(\d{1,5})x(\d{1,5})(?: (\d{1,5})dpi)?)?.* cur=(\d{1,5})x(\d{1,5})\b`)
+	initLine = regexp.MustCompile(`^\s*init=(\d{1,5})x(\d{1,5}) (\d{1,5})dpi(?: base=(\d{1,5})x(\d{1,5})(?: (\d{1,5})dpi)?)?.* cur=(\d{1,5})x(\d{1,5})\b`)
 
-	sizeLine   = regexp.MustCompile(`(?m)^(Physical|Override) size: (\d{1,5})x(\d{1,5})\s*$`)
-	denseLine  = regexp.MustCompile(`(?m)^(Physical|Override) density: (\d{1,5})\s*$`)
-	turnedLine = regexp.MustCompile(`(?m)^\s*(?:mRotation|mCurrentRotation|SurfaceOrientation|mCurrentOrientation)[=:] *(?:ROTATION_)?(\d{1,3})\b`)
-	framesLine = regexp.MustCompile(`(?m)^\s*DisplayFrames w=\d+ h=\d+ r=(\d)\b`)
+	sizeLine   = regexp.MustCompile(`^(Physical|Override) size: (\d{1,5})x(\d{1,5})\s*$`)
+	denseLine  = regexp.MustCompile(`^(Physical|Override) density: (\d{1,5})\s*$`)
+	turnedLine = regexp.MustCompile(`^\s*(?:mRotation|mCurrentRotation|SurfaceOrientation|mCurrentOrientation)[=:] *(?:ROTATION_)?(\d{1,3})\b`)
+	framesLine = regexp.MustCompile(`^\s*DisplayFrames w=\d+ h=\d+ r=(\d)\b`)
 )
 
 // Display returns the size and the rotation of the screen as they are now.
@@ -91,25 +91,33 @@ func (p *Phone) Display(ctx context.Context) (Display, error) {
 // firstDisplay cuts a dump of displays to that of number 0, which is the one
 // that is touched and shot.
 func firstDisplay(out string) string {
-	at := displayRow.FindAllStringSubmatchIndex(out, 32)
-	for i, m := range at {
-		if out[m[2]:m[3]] != "0" {
-			continue
+	const head = "Display: mDisplayId="
+	from := 0
+	for {
+		at := strings.Index(out[from:], head)
+		if at < 0 {
+			return out
 		}
-		end := len(out)
-		if i+1 < len(at) {
-			end = at[i+1][0]
+		at += from
+		line := out[strings.LastIndexByte(out[:at], '\n')+1:]
+		if end := strings.IndexByte(line, '\n'); end >= 0 {
+			line = line[:end]
 		}
-		return out[m[0]:end]
+		if m := displayRow.FindStringSubmatch(line); m != nil && m[1] == "0" {
+			if end := strings.Index(out[at+len(head):], head); end >= 0 {
+				return out[at : at+len(head)+end]
+			}
+			return out[at:]
+		}
+		from = at + len(head)
 	}
-	return out
 }
 
 // parseDisplays reads the window manager's dump of displays. Before Android 10
 // the rotation stands in the dump of windows.
 func parseDisplays(displays, windows string) (Display, error) {
 	own := firstDisplay(displays)
-	m := initLine.FindStringSubmatch(own)
+	m := row(own, "init=", initLine)
 	if m == nil {
 		return Display{}, fmt.Errorf("no size: %w", ErrMalformed)
 	}
@@ -141,12 +149,20 @@ func parseDisplays(displays, windows string) (Display, error) {
 // parseSize reads what wm prints: the natural size, not turned.
 func parseSize(out string) (Display, error) {
 	var d Display
-	for _, m := range sizeLine.FindAllStringSubmatch(out, 8) {
+	for line := range rows(out, " size: ") {
+		m := sizeLine.FindStringSubmatch(line)
+		if m == nil {
+			continue
+		}
 		if w, h := number(m[2]), number(m[3]); d.Width == 0 || m[1] == "Override" {
 			d.Width, d.Height = w, h
 		}
 	}
-	for _, m := range denseLine.FindAllStringSubmatch(out, 8) {
+	for line := range rows(out, " density: ") {
+		m := denseLine.FindStringSubmatch(line)
+		if m == nil {
+			continue
+		}
 		if d.Density == 0 || m[1] == "Override" {
 			d.Density = number(m[2])
 		}
@@ -164,10 +180,14 @@ func (d Display) check() error {
 
 // parseRotation reads quarter turns, which newer versions print in degrees.
 func parseRotation(out string) (int, bool) {
-	out = strings.ReplaceAll(out, "\r", "")
-	m := turnedLine.FindStringSubmatch(out)
+	m := row(out, "otation=", turnedLine)
+	for _, key := range []string{"SurfaceOrientation:", "mCurrentOrientation="} {
+		if m == nil {
+			m = row(out, key, turnedLine)
+		}
+	}
 	if m == nil {
-		m = framesLine.FindStringSubmatch(out)
+		m = row(out, "DisplayFrames ", framesLine)
 	}
 	if m == nil {
 		return 0, false

@@ -18,11 +18,11 @@ var focusPart = part[State]{
 	name: "focus",
 	fail: func(s *State, err error) { s.FocusErr = fmt.Errorf("read focus: %w", err) },
 	ways: []way[State]{
-		{"window", []source{displaysSource, windowsSource}, func(a answers, s *State) (err error) {
-			s.Focus, err = parseFocus(a.text(displaysSource)+a.text(windowsSource), owners(a.text(windowsSource)))
+		{"window", []source{displaysSource, windowsSource}, func(a *answers, s *State) (err error) {
+			s.Focus, err = parseFocus(a.text(displaysSource)+a.text(windowsSource), a.windowList().owners())
 			return err
 		}},
-		{"activities", []source{activitiesSource}, func(a answers, s *State) (err error) {
+		{"activities", []source{activitiesSource}, func(a *answers, s *State) (err error) {
 			s.Focus, err = parseResumed(a.text(activitiesSource))
 			return err
 		}},
@@ -42,7 +42,7 @@ var (
 	windowValue = regexp.MustCompile(`^Window\{([0-9a-f]+) `)
 	displayRow  = regexp.MustCompile(`(?m)^\s*Display: mDisplayId=(\d{1,9})\b`)
 	topDisplay  = regexp.MustCompile(`^\s*mTopFocusedDisplayId=(\d{1,9})\b`)
-	resumed     = regexp.MustCompile(`(?m)^\s*(?:topResumedActivity|mResumedActivity|ResumedActivity)\s*[:=](.*)$`)
+	resumed     = regexp.MustCompile(`^\s*(?:topResumedActivity|mResumedActivity|ResumedActivity)\s*[:=](.*)$`)
 	component   = regexp.MustCompile(`\b([a-zA-Z]\w*(?:\.\w+)*)/([\w.$]+)`)
 	systemName  = regexp.MustCompile(`\bu-?\d+ (NotificationShade|StatusBar|Keyguard|VolumeDialog\w*|GlobalActions\w*)\b`)
 	alertName   = regexp.MustCompile(`\bu-?\d+ (Application (?:Not Responding|Error))\b`)
@@ -60,7 +60,7 @@ func (p *Phone) Focus(ctx context.Context) (Focus, error) {
 func (p *Phone) focusByActivity(ctx context.Context, s *State) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	a := answers{}
+	a := newAnswers()
 	if p.ask(ctx, a, []source{activitiesSource}) != nil {
 		return
 	}
@@ -132,29 +132,27 @@ func readFocuses(out string, owners map[string]string) (all []focuses, top strin
 	}
 	seen := 0
 	for line := range strings.Lines(out) {
+		// Every line of interest has one of these words.
+		if !strings.Contains(line, "Focus") && !strings.Contains(line, "Display: ") {
+			continue
+		}
 		line = strings.TrimRight(line, " \r\n")
 		if m := displayRow.FindStringSubmatch(line); m != nil {
 			keep()
 			now.display = m[1]
-			continue
-		}
-		if m := topDisplay.FindStringSubmatch(line); m != nil {
+		} else if m := topDisplay.FindStringSubmatch(line); m != nil {
 			keep()
 			top = m[1]
-			continue
+		} else if m := focusLine.FindStringSubmatch(line); m != nil {
+			if !focusValue.MatchString(m[2]) {
+				return nil, "", fmt.Errorf("focus %q: %w", excerpt([]byte(m[2])), ErrMalformed)
+			}
+			if seen++; seen > maxFocusLines {
+				break
+			}
+			lines++
+			now.add(m[1] == "mFocusedApp", m[2], owners)
 		}
-		m := focusLine.FindStringSubmatch(line)
-		if m == nil {
-			continue
-		}
-		if !focusValue.MatchString(m[2]) {
-			return nil, "", fmt.Errorf("focus %q: %w", excerpt([]byte(m[2])), ErrMalformed)
-		}
-		if seen++; seen > maxFocusLines {
-			break
-		}
-		lines++
-		now.add(m[1] == "mFocusedApp", m[2], owners)
 	}
 	keep()
 	return all, top, nil
@@ -202,9 +200,11 @@ func (f *focuses) pick() (Focus, bool) {
 
 // parseResumed reads what the activity manager has resumed.
 func parseResumed(out string) (Focus, error) {
-	for _, m := range resumed.FindAllStringSubmatch(out, maxFocusLines) {
-		if f, ok := parseComponent(m[1]); ok {
-			return f, nil
+	for line := range rows(out, "ResumedActivity") {
+		if m := resumed.FindStringSubmatch(line); m != nil {
+			if f, ok := parseComponent(m[1]); ok {
+				return f, nil
+			}
 		}
 	}
 	return Focus{}, fmt.Errorf("no activity is resumed: %w", ErrMalformed)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -103,11 +104,11 @@ var (
 	storagePart = part[Storage]{
 		name: "storage",
 		ways: []way[Storage]{
-			{"df", []source{dfSource}, func(a answers, s *Storage) (err error) {
+			{"df", []source{dfSource}, func(a *answers, s *Storage) (err error) {
 				*s, err = parseDF(a.text(dfSource))
 				return err
 			}},
-			{"stat", []source{statSource}, func(a answers, s *Storage) (err error) {
+			{"stat", []source{statSource}, func(a *answers, s *Storage) (err error) {
 				*s, err = parseStat(a.text(statSource))
 				return err
 			}},
@@ -116,7 +117,7 @@ var (
 	dfSource   = source{"df", "df -k /data"}
 	statSource = source{"stat", "stat -f -c '%S %b %a' /data"}
 
-	dfRow   = regexp.MustCompile(`(?m)\s(\d{1,15})\s+(\d{1,15})\s+(\d{1,15})\s+\d{1,3}%\s+/\S*\s*$`)
+	dfRow   = regexp.MustCompile(`(?m)\s(\d{1,15})\s+(\d{1,15})\s+(\d{1,15})\s+\d{1,3}%\s+(/\S*)\s*$`)
 	statRow = regexp.MustCompile(`(?m)^(\d{1,7}) (\d{1,13}) (\d{1,13})\s*$`)
 )
 
@@ -133,17 +134,22 @@ func (p *Phone) Storage(ctx context.Context) (Storage, error) {
 	)
 	wanted := storagePart
 	wanted.fail = func(_ *Storage, why error) { err = fmt.Errorf("read storage: %w", why) }
-	read(ctx, p, answers{}, &s, []part[Storage]{wanted})
+	read(ctx, p, newAnswers(), &s, []part[Storage]{wanted})
 	return s, err
 }
 
-// parseDF reads what df prints in units of 1024 bytes: total, used, free. The
-// name of a long device stands on a line of its own.
+// parseDF reads what df prints in units of 1024 bytes: total, used, free, and
+// where it is mounted. The name of a long device stands on a line of its own.
 func parseDF(out string) (Storage, error) {
-	m := dfRow.FindStringSubmatch(out)
-	if m == nil || !strings.Contains(out, "1K-blocks") {
+	rows := dfRow.FindAllStringSubmatch(out, 64)
+	at := slices.IndexFunc(rows, func(m []string) bool { return m[4] == "/data" })
+	if at < 0 && len(rows) == 1 {
+		at = 0 // the same by another name
+	}
+	if at < 0 || !strings.Contains(out, "1K-blocks") {
 		return Storage{}, fmt.Errorf("no size: %w", ErrMalformed)
 	}
+	m := rows[at]
 	total, _ := strconv.ParseInt(m[1], 10, 64)
 	free, _ := strconv.ParseInt(m[3], 10, 64)
 	return storage(total, free, 1024)

@@ -49,6 +49,8 @@ func TestParseStorage(t *testing.T) {
 		"toybox":        {"Filesystem     1K-blocks     Used Available Use% Mounted on\n/dev/block/dm-5 114566460 60000000  54435388  53% /data\n", Storage{114566460 << 10, 54435388 << 10}, nil},
 		"a long device": {"Filesystem                             1K-blocks    Used Available Use% Mounted on\r\n/dev/block/bootdevice/by-name/userdata\r\n  1000 400   600  40% /data\r\n", Storage{1000 << 10, 600 << 10}, nil},
 		"full":          {"Filesystem 1K-blocks Used Available Use% Mounted on\n/dev/x 1000 1000 0 100% /data/user/0\n", Storage{1000 << 10, 0}, nil},
+		"all of them":   {"Filesystem 1K-blocks Used Available Use% Mounted on\n/dev/a 7 7 0 100% /\n/dev/x 1000 1 999 1% /data\n/dev/y 1000 1 999 1% /storage/emulated\n", Storage{1000 << 10, 999 << 10}, nil},
+		"none of them":  {"Filesystem 1K-blocks Used Available Use% Mounted on\n/dev/a 7 7 0 100% /\n/dev/y 1000 1 999 1% /cache\n", Storage{}, ErrMalformed},
 		"old toolbox":   {"Filesystem               Size     Used     Free   Blksize\n/data                   25.0G     7.4G    17.6G   4096\n", Storage{}, ErrMalformed},
 		"other units":   {"Filesystem 512-blocks Used Available Use% Mounted on\n/dev/x 1000 1 999 1% /data\n", Storage{}, ErrMalformed},
 		"more is free than there is": {

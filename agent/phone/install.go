@@ -189,6 +189,9 @@ func installed(out string) error {
 	return wire.Refuse(wire.InstallFailed, map[string]any{"reason": "the phone said " + reason}).Because(ErrNotInstalled)
 }
 
+// noSpace is how some versions say that an app is too large for the phone.
+const noSpace = "Requested internal only, but not enough space"
+
 // parseVerdict returns why the package manager failed, "" if it succeeded.
 func parseVerdict(out string) (reason string, err error) {
 	out = strings.ReplaceAll(out, "\r", "")
@@ -202,6 +205,8 @@ func parseVerdict(out string) (reason string, err error) {
 		return reason, nil
 	case len(failures) == 0 && len(successes) == 1:
 		return "", nil
+	case len(failures) == 0 && len(successes) == 0 && strings.Contains(out, noSpace):
+		return noSpace, nil // Android 9 to 13 throw before they take anything
 	}
 	return "", fmt.Errorf("the phone said %q: %w", excerpt([]byte(out)), ErrMalformed)
 }

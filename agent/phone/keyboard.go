@@ -17,23 +17,23 @@ var keyboardPart = part[State]{
 	name: "keyboard",
 	fail: func(s *State, err error) { s.KeyboardErr = fmt.Errorf("read keyboard: %w", err) },
 	ways: []way[State]{
-		{"input_method", []source{methodSource, windowsSource, displaysSource}, func(a answers, s *State) error {
+		{"input_method", []source{methodSource, windowsSource, displaysSource}, func(a *answers, s *State) error {
 			shown, err := parseShown(a.text(methodSource))
 			if err != nil {
 				return err
 			}
 			s.Keyboard = Keyboard{Shown: shown}
 			if shown {
-				s.Keyboard.Area = keyboardArea(a.text(windowsSource), a.text(displaysSource))
+				s.Keyboard.Area = keyboardArea(a.windowList(), a.text(displaysSource))
 			}
 			return nil
 		}},
-		{"window", []source{windowsSource, displaysSource}, func(a answers, s *State) error {
-			all, err := parseWindows(a.text(windowsSource))
-			if err != nil {
-				return err
+		{"window", []source{windowsSource, displaysSource}, func(a *answers, s *State) error {
+			all := a.windowList()
+			if all.err != nil {
+				return all.err
 			}
-			w := inputMethod(all)
+			w := all.inputMethod()
 			if w == nil {
 				s.Keyboard = Keyboard{} // it has never been opened
 				return nil
@@ -42,7 +42,7 @@ var keyboardPart = part[State]{
 			case notTold:
 				return fmt.Errorf("the keyboard is neither called visible nor hidden: %w", ErrMalformed)
 			case yes:
-				s.Keyboard = Keyboard{Shown: true, Area: keyboardArea(a.text(windowsSource), a.text(displaysSource))}
+				s.Keyboard = Keyboard{Shown: true, Area: keyboardArea(all, a.text(displaysSource))}
 			case no:
 				s.Keyboard = Keyboard{}
 			}
@@ -63,19 +63,25 @@ var (
 
 	// insetsSource is where the keyboard pushes apps away (InsetsSource.dump): as
 	// of Android 11, and since 14 with an id.
-	insetsSource = regexp.MustCompile(`(?m)^\s*InsetsSource (?:id=\w+ )?type=(?:ITYPE_IME|ime) frame=\[(-?\d{1,5}),(-?\d{1,5})\]\[(-?\d{1,5}),(-?\d{1,5})\].* visible=true\b`)
+	insetsSource = regexp.MustCompile(`^\s*InsetsSource (?:id=\w+ )?type=(?:ITYPE_IME|ime) frame=\[(-?\d{1,5}),(-?\d{1,5})\]\[(-?\d{1,5}),(-?\d{1,5})\].* visible=true\b`)
 )
 
 // parseShown reads whether the input method service shows its keyboard, or, on
 // some versions, whether the input method itself does.
 func parseShown(out string) (bool, error) {
-	for _, line := range []*regexp.Regexp{inputShown, viewShown} {
-		if all := line.FindAllStringSubmatch(out, 16); all != nil {
-			for _, m := range all {
-				if m[1] == "true" {
-					return true, nil
-				}
+	for _, is := range []struct {
+		key     string
+		pattern *regexp.Regexp
+	}{{"mInputShown=", inputShown}, {"mIsInputViewShown=", viewShown}} {
+		told := false
+		for line := range rows(out, is.key) {
+			m := is.pattern.FindStringSubmatch(line)
+			if m != nil && m[1] == "true" {
+				return true, nil
 			}
+			told = told || m != nil
+		}
+		if told {
 			return false, nil
 		}
 	}
@@ -83,10 +89,10 @@ func parseShown(out string) (bool, error) {
 }
 
 // inputMethod finds the keyboard's window, nil if there is none.
-func inputMethod(all []windowState) *windowState {
-	for i := range all {
-		if all[i].what() == KeyboardWindow && all[i].display == "0" {
-			return &all[i]
+func (l *windowList) inputMethod() *windowState {
+	for i := range l.all {
+		if l.all[i].what() == KeyboardWindow && l.all[i].display == "0" {
+			return &l.all[i]
 		}
 	}
 	return nil
@@ -96,13 +102,13 @@ func inputMethod(all []windowState) *windowState {
 // tells best; a window that leaves the upper part free for the app says how
 // much; else the space that apps have to leave counts, and last the window's
 // frame, unless it fills the display as that of most keyboards does.
-func keyboardArea(windows, displays string) image.Rectangle {
+func keyboardArea(windows *windowList, displays string) image.Rectangle {
+	displays = firstDisplay(displays)
 	screen := image.Rect(0, 0, maxEdge, maxEdge)
-	if m := initLine.FindStringSubmatch(firstDisplay(displays)); m != nil {
+	if m := row(displays, "init=", initLine); m != nil {
 		screen = image.Rect(0, 0, number(m[7]), number(m[8]))
 	}
-	all, _ := parseWindows(windows)
-	w := inputMethod(all)
+	w := windows.inputMethod()
 	if w != nil && w.visible() != no {
 		area := w.region
 		if area.Empty() && w.insets.Y > 0 && !w.frame.Empty() {
@@ -113,7 +119,7 @@ func keyboardArea(windows, displays string) image.Rectangle {
 			return area
 		}
 	}
-	if m := insetsSource.FindStringSubmatch(firstDisplay(displays)); m != nil {
+	if m := row(displays, "InsetsSource ", insetsSource); m != nil {
 		if area := rect(m[1:]).Intersect(screen); !area.Empty() {
 			return area
 		}

@@ -21,7 +21,7 @@ var lockPart = part[State]{
 		lockFrom("policy", policySource),
 		lockFrom("power", policySource, wakefulSource),
 		lockFrom("window", allWindowSource, wakefulSource),
-		{"trust", []source{trustSource, wakefulSource}, func(a answers, s *State) error {
+		{"trust", []source{trustSource, wakefulSource}, func(a *answers, s *State) error {
 			l, err := parseTrust(a.text(trustSource))
 			if err != nil {
 				return err
@@ -45,7 +45,7 @@ var (
 
 // lockFrom reads the keyguard's state from dumps of the window manager.
 func lockFrom(name string, from ...source) way[State] {
-	return way[State]{name, from, func(a answers, s *State) error {
+	return way[State]{name, from, func(a *answers, s *State) error {
 		var out strings.Builder
 		for _, f := range from {
 			out.WriteString(a.text(f))
@@ -67,24 +67,27 @@ func (p *Phone) Lock(ctx context.Context) (Lock, error) {
 var (
 	// The keyguard is told of by KeyguardServiceDelegate and KeyguardStateMonitor,
 	// since Android 13 by isKeyguardShowing too, before 9 by mShowingLockscreen.
-	keyguardShown = regexp.MustCompile(`\b(?:mIsShowing|isKeyguardShowing|mShowingLockscreen)=(true|false)\b|(?m:^\s*showing=(true|false)\b)`)
-	keyguardAsks  = regexp.MustCompile(`(?m)^\s*(?:secure|mSimSecure)=(true|false)\b`)
+	keyguardShown = regexp.MustCompile(`\b(?:mIsShowing|isKeyguardShowing|mShowingLockscreen)=(true|false)\b|^\s*showing=(true|false)\b`)
+	keyguardAsks  = regexp.MustCompile(`^\s*(?:secure|mSimSecure)=(true|false)\b`)
 
 	// What tells best whether the phone is awake stands first.
-	awakeLines = []*regexp.Regexp{
-		regexp.MustCompile(`\bmWakefulness=(Awake|Asleep|Dozing|Dreaming)\b`),
-		regexp.MustCompile(`\binteractiveState=INTERACTIVE_STATE_(AWAKE|WAKING|SLEEP|GOING_TO_SLEEP)\b`),
-		regexp.MustCompile(`\bmAwake=(true|false)\b`),
-		regexp.MustCompile(`\bscreenState=SCREEN_STATE_(ON|TURNING_ON|OFF|TURNING_OFF)\b`),
+	awakeLines = []struct {
+		key     string
+		pattern *regexp.Regexp
+	}{
+		{"mWakefulness=", regexp.MustCompile(`\bmWakefulness=(Awake|Asleep|Dozing|Dreaming)\b`)},
+		{"interactiveState=", regexp.MustCompile(`\binteractiveState=INTERACTIVE_STATE_(AWAKE|WAKING|SLEEP|GOING_TO_SLEEP)\b`)},
+		{"mAwake=", regexp.MustCompile(`\bmAwake=(true|false)\b`)},
+		{"screenState=", regexp.MustCompile(`\bscreenState=SCREEN_STATE_(ON|TURNING_ON|OFF|TURNING_OFF)\b`)},
 	}
-	deviceLocked = regexp.MustCompile(`(?m)^.*\bdeviceLocked=([01])\b.*$`)
+	deviceLocked = regexp.MustCompile(`\bdeviceLocked=([01])\b`)
 )
 
 // parseAwake reads whether the phone is awake; a screen saver counts as awake,
 // an always-on display does not.
 func parseAwake(out string) (awake, ok bool) {
-	for _, line := range awakeLines {
-		if m := line.FindStringSubmatch(out); m != nil {
+	for _, is := range awakeLines {
+		if m := row(out, is.key, is.pattern); m != nil {
 			switch m[1] {
 			case "Awake", "Dreaming", "AWAKE", "WAKING", "true", "ON", "TURNING_ON":
 				return true, true
@@ -98,16 +101,23 @@ func parseAwake(out string) (awake, ok bool) {
 // parseLock reads the state of the keyguard. One line that says it is shown
 // suffices: a locked phone must not pass for an open one.
 func parseLock(out string) (Lock, error) {
-	shown := keyguardShown.FindAllStringSubmatch(out, 64)
-	if len(shown) == 0 {
+	var l Lock
+	told := false
+	for _, key := range []string{"howing=", "howingLockscreen="} {
+		for line := range rows(out, key) {
+			if m := keyguardShown.FindStringSubmatch(line); m != nil {
+				told = true
+				l.Locked = l.Locked || m[1] == "true" || m[2] == "true"
+			}
+		}
+	}
+	if !told {
 		return Lock{}, fmt.Errorf("no keyguard: %w", ErrMalformed)
 	}
-	var l Lock
-	for _, m := range shown {
-		l.Locked = l.Locked || m[1] == "true" || m[2] == "true"
-	}
-	for _, m := range keyguardAsks.FindAllStringSubmatch(out, 64) {
-		l.Secure = l.Secure || m[1] == "true"
+	for line := range rows(out, "ecure=") {
+		if m := keyguardAsks.FindStringSubmatch(line); m != nil {
+			l.Secure = l.Secure || m[1] == "true"
+		}
 	}
 	l.Secure = l.Secure && l.Locked
 	var ok bool
@@ -120,17 +130,20 @@ func parseLock(out string) (Lock, error) {
 // parseTrust reads the trust manager, which calls a phone locked only if a
 // secret opens it. The present user's line counts.
 func parseTrust(out string) (Lock, error) {
-	lines := deviceLocked.FindAllStringSubmatch(out, 64)
-	if len(lines) == 0 {
-		return Lock{}, fmt.Errorf("no lock: %w", ErrMalformed)
-	}
-	use := lines[0]
-	for _, m := range lines {
-		if strings.Contains(m[0], "(current)") {
-			use = m
+	told, locked := false, false
+	for line := range rows(out, "deviceLocked=") {
+		m := deviceLocked.FindStringSubmatch(line)
+		current := strings.Contains(line, "(current)")
+		if m == nil || told && !current {
+			continue
+		}
+		told, locked = true, m[1] == "1"
+		if current {
 			break
 		}
 	}
-	locked := use[1] == "1"
+	if !told {
+		return Lock{}, fmt.Errorf("no lock: %w", ErrMalformed)
+	}
 	return Lock{Locked: locked, Secure: locked}, nil
 }

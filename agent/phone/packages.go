@@ -70,7 +70,7 @@ func (p *Phone) Installed(ctx context.Context, thirdParty bool) ([]Package, erro
 	if thirdParty {
 		wanted = wanted[:1]
 	}
-	a := answers{}
+	a := newAnswers()
 	err := p.ask(ctx, a, wanted)
 	if err == nil {
 		err = a.err(wanted)
@@ -115,7 +115,7 @@ func (p *Phone) Apps(ctx context.Context) ([]App, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	wanted := []source{launchers, ownPackages}
-	a := answers{}
+	a := newAnswers()
 	err := p.ask(ctx, a, wanted)
 	if err == nil {
 		err = a.err(wanted)

@@ -64,7 +64,7 @@ func (i *Info) parse(out string) error {
 func (p *Phone) probe(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	a := answers{}
+	a := newAnswers()
 	properties := propertySource()
 	err := p.ask(ctx, a, []source{properties, displaysSource, windowsSource, keyboardSource, scalesSource})
 	if err == nil {

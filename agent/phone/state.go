@@ -87,7 +87,7 @@ func (p *Phone) readState(ctx context.Context, parts []part[State]) State {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	var s State
-	read(ctx, p, answers{}, &s, parts)
+	read(ctx, p, newAnswers(), &s, parts)
 	return s
 }
 

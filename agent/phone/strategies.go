@@ -4,6 +4,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"time"
 )
 
 // Strategies are the ways that work on a phone, as a phone record keeps them.
@@ -86,14 +87,16 @@ func oneOf(s string, known ...string) string {
 
 // Strategies returns the ways that have worked so far.
 func (p *Phone) Strategies() Strategies {
+	var shots []string
+	if p.screenshotWay() != "" {
+		for _, m := range p.inTurn(time.Now()) {
+			shots = append(shots, m.name)
+		}
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := p.ways
-	s.Parts = maps.Clone(s.Parts)
-	s.Screenshot = nil
-	for _, m := range p.shots {
-		s.Screenshot = append(s.Screenshot, m.name)
-	}
+	s.Parts, s.Screenshot = maps.Clone(s.Parts), shots
 	return s
 }
 

@@ -54,8 +54,11 @@ func TestKnownStrategiesSpareRoundTrips(t *testing.T) {
 	if s := p.State(t.Context()); failures(s) != "" || len(a.Sent()) != 1 {
 		t.Errorf("state in %d round trips", len(a.Sent()))
 	}
-	if _, err := p.Screenshot(t.Context()); err != nil || len(a.Sent()) != 2 {
-		t.Errorf("screenshot in %d round trips, %v", len(a.Sent())-1, err)
+	for _, most := range []int{2, 1} { // the first also asks which displays there are
+		a.Forget()
+		if _, err := p.Screenshot(t.Context()); err != nil || len(a.Sent()) > most {
+			t.Errorf("screenshot in %d round trips, %v", len(a.Sent()), err)
+		}
 	}
 }
 

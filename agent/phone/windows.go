@@ -32,11 +32,17 @@ var windowsPart = part[State]{
 	name: "windows",
 	fail: func(s *State, err error) { s.WindowsErr = fmt.Errorf("read windows: %w", err) },
 	ways: []way[State]{
-		{"windows", []source{windowsSource, displaysSource}, func(a answers, s *State) error {
-			all, err := parseWindows(a.text(windowsSource))
-			if err == nil {
-				s.Windows, err = visibleWindows(all, focusedWindow(a.text(displaysSource)+a.text(windowsSource)))
+		{"windows", []source{windowsSource, displaysSource}, func(a *answers, s *State) error {
+			all := a.windowList()
+			if all.err != nil {
+				return all.err
 			}
+			focused := focusedWindow(a.text(displaysSource))
+			if focused == "" {
+				focused = focusedWindow(a.text(windowsSource))
+			}
+			var err error
+			s.Windows, err = all.visible(focused)
 			return err
 		}},
 	},
@@ -85,7 +91,7 @@ var (
 	isVisible   = regexp.MustCompile(`^\s*isVisible=(true|false)\b`)
 	isReady     = regexp.MustCompile(`\bisReadyForDisplay\(\)=(true|false)\b`)
 	viewVisible = regexp.MustCompile(`^\s*mViewVisibility=0x([0-9a-f]{1,8})\b`)
-	focusedID   = regexp.MustCompile(`(?m)^\s*mCurrentFocus=Window\{([0-9a-f]+) `)
+	focusedID   = regexp.MustCompile(`^\s*mCurrentFocus=Window\{([0-9a-f]+) `)
 )
 
 // parseWindows reads the dump of all windows, the topmost first. A head that
@@ -95,7 +101,7 @@ func parseWindows(out string) ([]windowState, error) {
 	var all []windowState
 	for line := range strings.Lines(out) {
 		line = strings.TrimRight(line, " \r\n")
-		if windowStart.MatchString(line) {
+		if strings.Contains(line, "Window #") && windowStart.MatchString(line) {
 			m := windowHead.FindStringSubmatch(line)
 			if m == nil {
 				return nil, fmt.Errorf("window %q: %w", excerpt([]byte(line)), ErrMalformed)
@@ -119,36 +125,65 @@ func parseWindows(out string) ([]windowState, error) {
 // line reads one line below the head. What a version prints twice counts once:
 // the first is the window's own.
 func (w *windowState) line(line string) {
-	if m := windowPlace.FindStringSubmatch(line); m != nil {
-		w.display = m[1]
-	}
-	if m := windowOwner.FindStringSubmatch(line); m != nil && w.pkg == "" {
-		w.pkg = m[1]
-	}
-	if m := windowType.FindStringSubmatch(line); m != nil && w.kind == "" {
-		w.kind = m[1]
-	}
-	if m := windowFrame.FindStringSubmatch(line); m != nil && w.frame.Empty() {
-		w.frame = rect(m[1:])
-	}
-	if m := givenInsets.FindStringSubmatch(line); m != nil {
-		w.insets = image.Pt(number(m[1]), number(m[2]))
-	}
-	if m := touchRegion.FindStringSubmatch(line); m != nil {
-		for _, r := range regionRect.FindAllStringSubmatch(m[1], -1) {
-			w.region = w.region.Union(rect(r[1:]))
+	has := func(key string) bool { return strings.Contains(line, key) } // a pattern is slow
+	if has("mDisplayId=") {
+		if m := windowPlace.FindStringSubmatch(line); m != nil {
+			w.display = m[1]
 		}
 	}
-	if m := isVisible.FindStringSubmatch(line); m != nil {
-		w.shown = told(m[1])
+	if w.pkg == "" && has("package=") {
+		if m := windowOwner.FindStringSubmatch(line); m != nil {
+			w.pkg = m[1]
+		}
 	}
-	if m := isReady.FindStringSubmatch(line); m != nil {
-		w.ready = told(m[1])
+	if w.kind == "" && has(" ty=") {
+		if m := windowType.FindStringSubmatch(line); m != nil {
+			w.kind = m[1]
+		}
 	}
-	if m := viewVisible.FindStringSubmatch(line); m != nil {
-		w.lesser = yes
-		if strings.Trim(m[1], "0") != "" {
-			w.lesser = no
+	if w.frame.Empty() && has("rame=[") {
+		if m := windowFrame.FindStringSubmatch(line); m != nil {
+			w.frame = rect(m[1:])
+		}
+	}
+	w.touch(line, has)
+	w.visibility(line, has)
+}
+
+// touch reads what of the window takes touches.
+func (w *windowState) touch(line string, has func(string) bool) {
+	if has("mGivenContentInsets=") {
+		if m := givenInsets.FindStringSubmatch(line); m != nil {
+			w.insets = image.Pt(number(m[1]), number(m[2]))
+		}
+	}
+	if has("touchable region=") {
+		if m := touchRegion.FindStringSubmatch(line); m != nil {
+			for _, r := range regionRect.FindAllStringSubmatch(m[1], -1) {
+				w.region = w.region.Union(rect(r[1:]))
+			}
+		}
+	}
+}
+
+// visibility reads whether the window is visible, in the words of each version.
+func (w *windowState) visibility(line string, has func(string) bool) {
+	if has("isVisible=") {
+		if m := isVisible.FindStringSubmatch(line); m != nil {
+			w.shown = told(m[1])
+		}
+	}
+	if has("isReadyForDisplay()=") {
+		if m := isReady.FindStringSubmatch(line); m != nil {
+			w.ready = told(m[1])
+		}
+	}
+	if has("mViewVisibility=0x") {
+		if m := viewVisible.FindStringSubmatch(line); m != nil {
+			w.lesser = yes
+			if strings.Trim(m[1], "0") != "" {
+				w.lesser = no
+			}
 		}
 	}
 }
@@ -196,14 +231,29 @@ func (w *windowState) what() WindowKind {
 	return SystemWindow
 }
 
-// owners returns the packages of windows by their ids.
-func owners(out string) map[string]string {
-	all, err := parseWindows(out)
-	if err != nil {
-		return nil
+// windowList is the dump of all windows, or why there is none.
+type windowList struct {
+	all []windowState
+	err error
+}
+
+// windowList reads the dump of all windows, once for all who ask.
+func (a *answers) windowList() *windowList {
+	if a.windows == nil {
+		l := new(windowList)
+		l.all, l.err = parseWindows(a.text(windowsSource))
+		if _, asked := a.said[windowsSource.name]; !asked {
+			return l
+		}
+		a.windows = l
 	}
-	m := make(map[string]string, len(all))
-	for _, w := range all {
+	return a.windows
+}
+
+// owners returns the packages of windows by their ids.
+func (l *windowList) owners() map[string]string {
+	m := make(map[string]string, len(l.all))
+	for _, w := range l.all {
 		m[w.id] = w.pkg
 	}
 	return m
@@ -211,21 +261,21 @@ func owners(out string) map[string]string {
 
 // focusedWindow returns the id of the window that has the focus, "" if none has.
 func focusedWindow(out string) string {
-	if m := focusedID.FindStringSubmatch(out); m != nil {
+	if m := row(out, "mCurrentFocus=", focusedID); m != nil {
 		return m[1]
 	}
 	return ""
 }
 
-// visibleWindows picks the windows that can be seen on the first display. It fails if
+// visible picks the windows that can be seen on the first display. It fails if
 // the phone does not tell which those are.
-func visibleWindows(all []windowState, focused string) ([]Window, error) {
-	known := slices.ContainsFunc(all, func(w windowState) bool { return w.visible() != notTold })
+func (l *windowList) visible(focused string) ([]Window, error) {
+	known := slices.ContainsFunc(l.all, func(w windowState) bool { return w.visible() != notTold })
 	if !known {
 		return nil, fmt.Errorf("no window is called visible or hidden: %w", ErrMalformed)
 	}
 	list := []Window{}
-	for _, w := range all {
+	for _, w := range l.all {
 		if w.display != "0" || w.visible() != yes && (w.id != focused || w.visible() == no) {
 			continue
 		}

@@ -109,6 +109,13 @@ const (
 		"  mCurrentFocus=Window{b2 u0 PopupWindow:5a1b2c}\n  mFocusedApp=ActivityRecord{9 u0 com.shop/.Main t9}\n"
 )
 
+// windowsOf reads a dump of windows.
+func windowsOf(out string) *windowList {
+	l := new(windowList)
+	l.all, l.err = parseWindows(out)
+	return l
+}
+
 func TestWindowsByVersion(t *testing.T) {
 	full := image.Rect(0, 0, 1080, 2400)
 	for name, c := range map[string]struct {
@@ -129,11 +136,7 @@ func TestWindowsByVersion(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			all, err := parseWindows(strings.ReplaceAll(c.windows, "\n", "\r\n"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := visibleWindows(all, focusedWindow(c.displays+c.windows))
+			got, err := windowsOf(strings.ReplaceAll(c.windows, "\n", "\r\n")).visible(focusedWindow(c.displays + c.windows))
 			if err != nil || !slices.Equal(got, c.want) {
 				t.Errorf("%v\n got %+v\nwant %+v", err, got, c.want)
 			}
@@ -151,11 +154,7 @@ func TestWindowsThatCannotBeUnderstood(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 	}
-	all, err := parseWindows("  Window #0 Window{1 u0 com.shop/com.shop.Main}:\n    package=com.shop\n")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, err := visibleWindows(all, "1"); !errors.Is(err, ErrMalformed) {
+	if got, err := windowsOf("  Window #0 Window{1 u0 com.shop/com.shop.Main}:\n    package=com.shop\n").visible("1"); !errors.Is(err, ErrMalformed) {
 		t.Errorf("none is called visible: %+v, %v", got, err)
 	}
 }
@@ -191,7 +190,7 @@ func TestKeyboardAreaByVersion(t *testing.T) {
 		"a pill of a keyboard made of hardware":  {strings.ReplaceAll(windows14, "(0,1378,1080,1500)(0,1500,1080,2400)", "(0,1000,90,1400)"), displays14, image.Rect(0, 1000, 90, 1400)},
 		"nothing of it is touched, but apps end": {strings.ReplaceAll(without(windows14, "mGivenContentInsets"), "(0,1378,1080,1500)(0,1500,1080,2400)", ""), insets14, image.Rect(0, 1444, 1080, 2400)},
 	} {
-		if got := keyboardArea(c.windows, c.displays); got != c.want {
+		if got := keyboardArea(windowsOf(c.windows), c.displays); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}
