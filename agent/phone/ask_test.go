@@ -15,7 +15,9 @@ import (
 
 // bare is a phone of which nothing is known, with a shell.
 func bare(shell func(ctx context.Context, cmd string) (adb.Result, error)) *Phone {
-	return &Phone{conn: conn{shell: shell}, ways: Strategies{}.checked()}
+	p := &Phone{conn: conn{shell: shell}}
+	p.remember(Strategies{})
+	return p
 }
 
 func TestSeveralSourcesInOneRoundTrip(t *testing.T) {

@@ -51,22 +51,26 @@ func TestParseBattery(t *testing.T) {
 		},
 		"colder than a battery can be": {
 			"  status: 4\n  level: 50\n  scale: 100\n  voltage: 3700\n  temperature: -2732\n",
-			Battery{Level: 50, Voltage: 3700, Temperature: Unknown, Status: "not charging", Health: "unknown", Implausible: []string{"temperature"}}, nil,
+			Battery{Level: 50, Voltage: 3700, Temperature: Unknown, Status: "not charging", Health: "unknown", Implausible: []string{"temperature"}},
+			nil,
 		},
 		"cold, but it may be": {
 			"  status: 5\n  level: 100\n  scale: 100\n  voltage: 3700\n  temperature: -55\n",
-			Battery{Level: 100, Voltage: 3700, Temperature: -55, Status: "full", Health: "unknown"}, nil,
+			Battery{Level: 100, Voltage: 3700, Temperature: -55, Status: "full", Health: "unknown"},
+			nil,
 		},
 		"more than full": {
 			"  status: 2\n  level: 255\n  scale: 100\n", Battery{Level: Unknown, Voltage: Unknown, Temperature: Unknown, Status: "charging", Health: "unknown", Implausible: []string{"level"}}, nil,
 		},
 		"no scale": {
 			"  status: 2\n  level: 50\n  scale: 0\n",
-			Battery{Level: Unknown, Voltage: Unknown, Temperature: Unknown, Status: "charging", Health: "unknown", Implausible: []string{"scale", "level"}}, nil,
+			Battery{Level: Unknown, Voltage: Unknown, Temperature: Unknown, Status: "charging", Health: "unknown", Implausible: []string{"scale", "level"}},
+			nil,
 		},
 		"no numbers": {
 			"  status: 2\n  level: 50\n  scale: 100\n  voltage: 9999999999999999999999\n  temperature: warm\n",
-			Battery{Level: 50, Voltage: Unknown, Temperature: Unknown, Status: "charging", Health: "unknown", Implausible: []string{"voltage", "temperature"}}, nil,
+			Battery{Level: 50, Voltage: Unknown, Temperature: Unknown, Status: "charging", Health: "unknown", Implausible: []string{"voltage", "temperature"}},
+			nil,
 		},
 		"no service": {"Can't find service: battery\n", Battery{}, ErrMalformed},
 		"nothing":    {"", Battery{}, ErrMalformed},

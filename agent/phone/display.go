@@ -79,13 +79,22 @@ var (
 	framesLine = regexp.MustCompile(`^\s*DisplayFrames w=\d+ h=\d+ r=(\d)\b`)
 )
 
-// Display returns the size and the rotation of the screen as they are now.
+// Display returns the size and the rotation of the screen as they are now. While
+// it turns it asks again for up to three seconds.
 func (p *Phone) Display(ctx context.Context) (Display, error) {
-	s := p.readState(ctx, []part[State]{displayPart})
+	s := p.settled(ctx, []part[State]{displayPart})
 	if s.DisplayErr == nil {
 		p.display.Store(&s.Display)
 	}
 	return s.Display, s.DisplayErr
+}
+
+// displayByTool asks wm, for a phone whose window manager does not come to rest.
+func (p *Phone) displayByTool(ctx context.Context, s *State) {
+	tool := displayPart
+	tool.ways = tool.ways[1:]
+	got := p.readState(ctx, []part[State]{tool})
+	s.Display, s.DisplayErr = got.Display, got.DisplayErr
 }
 
 // firstDisplay cuts a dump of displays to that of number 0, which is the one
@@ -141,7 +150,7 @@ func parseDisplays(displays, windows string) (Display, error) {
 		natural = image.Pt(natural.Y, natural.X)
 	}
 	if natural.X > natural.Y != (d.Width > d.Height) && natural.X != natural.Y && d.Width != d.Height {
-		return Display{}, fmt.Errorf("%dx%d turned by %d: %w", d.Width, d.Height, turn, ErrMalformed)
+		return Display{}, fmt.Errorf("%dx%d turned by %d: %w", d.Width, d.Height, turn, ErrInTransition)
 	}
 	return d, d.check()
 }

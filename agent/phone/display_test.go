@@ -16,35 +16,49 @@ func TestDisplayOfTheWindowManager(t *testing.T) {
 	}{
 		"Android 14": {
 			"  Display: mDisplayId=0 (organized)\n    init=1080x2400 420dpi mMinSizeOfResizeableTaskDp=220 cur=1080x2400 app=1080x2274 rng=1080x997-2337x2274\n      mRotation=0 mDeferredRotationPauseCount=0\n",
-			"", Display{1080, 2400, 0, 420}, nil,
+			"",
+			Display{1080, 2400, 0, 420},
+			nil,
 		},
 		"Android 9": {
 			"  Display: mDisplayId=0\n    init=1080x1920 480dpi cur=1920x1080 app=1794x1080 rng=1080x1008-1794x1731\n",
-			"  mRotation=1 mAltOrientation=false\n", Display{1920, 1080, 1, 480}, nil,
+			"  mRotation=1 mAltOrientation=false\n",
+			Display{1920, 1080, 1, 480},
+			nil,
 		},
 		"Report15, landscape": {
 			"  Display: mDisplayId=0\n    init=1080x2400 420dpi cur=2400x1080 app=2274x1080 rng=1x1-9x9\n    mCurrentRotation=ROTATION_270\n",
-			"", Display{2400, 1080, 3, 420}, nil,
+			"",
+			Display{2400, 1080, 3, 420},
+			nil,
 		},
 		"overridden": {
 			"  Display: mDisplayId=0\n    init=1080x2400 420dpi base=720x1600 280dpi cur=720x1600 app=720x1516 rng=1x1-9x9\n    mRotation=2\n",
-			"", Display{720, 1600, 2, 280}, nil,
+			"",
+			Display{720, 1600, 2, 280},
+			nil,
 		},
 		"a tablet, natural is wide": {
 			"  Display: mDisplayId=0\n    init=2560x1600 320dpi cur=1600x2560 app=1600x2464 rng=1x1-9x9\n    DisplayFrames w=1600 h=2560 r=3\n",
-			"", Display{1600, 2560, 3, 320}, nil,
+			"",
+			Display{1600, 2560, 3, 320},
+			nil,
 		},
 		"a square": {
 			"  Display: mDisplayId=0\n    init=720x720 300dpi cur=720x720 app=720x720 rng=1x1-9x9\n    mRotation=1\n",
-			"", Display{720, 720, 1, 300}, nil,
+			"",
+			Display{720, 720, 1, 300},
+			nil,
 		},
 		"the cover is another display": {
 			"  Display: mDisplayId=1\n    init=720x748 300dpi cur=720x748 app=720x748 rng=1x1-9x9\n    mRotation=3\n" +
 				"  Display: mDisplayId=0\n    init=1080x2640 425dpi cur=1080x2640 app=1080x2640 rng=1x1-9x9\n    mRotation=0\n",
-			"", Display{1080, 2640, 0, 425}, nil,
+			"",
+			Display{1080, 2640, 0, 425},
+			nil,
 		},
 		"in the middle of turning": {
-			"  Display: mDisplayId=0\n    init=1080x2400 420dpi cur=1080x2400 app=1x1 rng=1x1-9x9\n    mRotation=1\n", "", Display{}, ErrMalformed,
+			"  Display: mDisplayId=0\n    init=1080x2400 420dpi cur=1080x2400 app=1x1 rng=1x1-9x9\n    mRotation=1\n", "", Display{}, ErrInTransition,
 		},
 		"a density that is not told": {
 			"  Display: mDisplayId=0\n    init=1080x2400 420dpi base=720x1600 cur=720x1600 app=1x1 rng=1x1-9x9\n    mRotation=0\n", "", Display{}, ErrMalformed,
@@ -97,7 +111,8 @@ func TestDisplayOfOtherSources(t *testing.T) {
 				}
 				return phonetest.Reply{}
 			})
-			p := &Phone{conn: connOf(a), ways: Strategies{}.checked()}
+			p := &Phone{conn: connOf(a)}
+			p.remember(Strategies{})
 			for i, trips := range []int{c.trips, 1} {
 				a.Forget()
 				got, err := p.Display(t.Context())

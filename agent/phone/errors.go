@@ -31,9 +31,9 @@ var (
 	// ErrMalformed means that an answer has not the form it should have.
 	ErrMalformed = frame.ErrMalformed
 
-	// ErrInTransition means that one app was giving way to another for as long as
-	// was waited.
-	ErrInTransition = errors.New("no app is in front yet")
+	// ErrInTransition means that one app was giving way to another, or the display
+	// was turning, for as long as was waited.
+	ErrInTransition = errors.New("the screen is changing")
 
 	// ErrNoScreenshot means that every known way to take a screenshot failed.
 	ErrNoScreenshot = errors.New("the phone gives no screenshot")

@@ -51,7 +51,7 @@ var (
 // Focus returns what is in front. While one window gives way to another it asks
 // again for up to three seconds, then fails with ErrInTransition.
 func (p *Phone) Focus(ctx context.Context) (Focus, error) {
-	s := p.settled(ctx, []part[State]{focusPart})
+	s := p.settled(ctx, []part[State]{focusPart, lockPart})
 	return s.Focus, s.FocusErr
 }
 

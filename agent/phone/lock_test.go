@@ -16,11 +16,13 @@ func TestParseLock(t *testing.T) {
 	}{
 		"Android 14, open": {
 			"      showing=false\n      inputRestricted=false\n      secure=true\n      screenState=SCREEN_STATE_ON\n      interactiveState=INTERACTIVE_STATE_AWAKE\n        mIsShowing=false\n        mSimSecure=false\n",
-			Lock{Awake: true}, nil,
+			Lock{Awake: true},
+			nil,
 		},
 		"Android 14, a PIN": {
 			"      showing=true\n      secure=true\n      interactiveState=INTERACTIVE_STATE_AWAKE\n        mIsShowing=true\n        mSimSecure=false\n",
-			Lock{true, true, true}, nil,
+			Lock{true, true, true},
+			nil,
 		},
 		"asleep":               {"      showing=true\n      secure=false\n      screenState=SCREEN_STATE_OFF\n      interactiveState=INTERACTIVE_STATE_SLEEP\n", Lock{false, true, false}, nil},
 		"an always-on display": {"      showing=true\n      screenState=SCREEN_STATE_ON\n      interactiveState=INTERACTIVE_STATE_SLEEP\n", Lock{false, true, false}, nil},

@@ -57,12 +57,13 @@ type Phone struct {
 
 	looking chan struct{} // holds one token, which whoever reads an element tree has
 
-	mu       sync.Mutex // guards what follows
-	shots    []method   // ways to take a screenshot, the best first; none if none has worked
-	displays displays   // of which one is captured
-	ways     Strategies // but for the order of shots
-	helper   retry      // when the helper is asked for a tree again
-	moving   time.Time  // until when the screen is taken to be one that does not rest
+	mu       sync.Mutex           // guards what follows
+	shots    []method             // ways to take a screenshot, the best first; none if none has worked
+	displays displays             // of which one is captured
+	ways     Strategies           // but for the order of shots
+	learnt   map[string]time.Time // since when a part has its way
+	helper   retry                // when the helper is asked for a tree again
+	moving   time.Time            // until when the screen is taken to be one that does not rest
 }
 
 // tempStem begins the name of every file that this package writes on a phone.
@@ -89,7 +90,7 @@ func attach(ctx context.Context, c conn, o Options) (*Phone, error) {
 	if p.log == nil {
 		p.log = slog.New(slog.DiscardHandler)
 	}
-	p.ways = o.Strategies.checked()
+	p.remember(o.Strategies)
 	for _, f := range knownFeatures {
 		if c.feature(f) {
 			p.info.Features = append(p.info.Features, f)

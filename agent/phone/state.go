@@ -65,20 +65,27 @@ func (p *Phone) State(ctx context.Context) State {
 	return s
 }
 
-// settled reads parts of the state, the focus among them, and again while
-// nothing is in front of a screen that is on.
+// settled reads parts of the state, the focus among them, and again while the
+// screen is on and nothing is in front, or the display turns.
 func (p *Phone) settled(ctx context.Context, parts []part[State]) State {
 	hasLock := slices.ContainsFunc(parts, func(p part[State]) bool { return p.name == lockPart.name })
 	for waited := time.Duration(0); ; waited += transitionPause {
 		s := p.readState(ctx, parts)
-		if !errors.Is(s.FocusErr, ErrInTransition) {
+		focus, turn := errors.Is(s.FocusErr, ErrInTransition), errors.Is(s.DisplayErr, ErrInTransition)
+		if !focus && !turn {
 			return s
 		}
 		asleep := hasLock && s.LockErr == nil && !s.Lock.Awake
-		if asleep || waited >= transitionLimit || pause(ctx, transitionPause) != nil {
-			p.focusByActivity(ctx, &s)
-			return s
+		if !asleep && waited < transitionLimit && pause(ctx, transitionPause) == nil {
+			continue
 		}
+		if focus {
+			p.focusByActivity(ctx, &s)
+		}
+		if turn {
+			p.displayByTool(ctx, &s)
+		}
+		return s
 	}
 }
 

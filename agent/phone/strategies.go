@@ -100,10 +100,17 @@ func (p *Phone) Strategies() Strategies {
 	return s
 }
 
-// way returns the way that worked last for a part, "" if none has.
+// wayLife is for how long a way goes first that is not the quickest: what a
+// phone tells in an odd form may have been odd only for a moment.
+const wayLife = 10 * time.Minute
+
+// way returns the way that goes first for a part, "" if none has worked lately.
 func (p *Phone) way(part string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if time.Since(p.learnt[part]) >= wayLife {
+		return ""
+	}
 	return p.ways.Parts[part]
 }
 
@@ -111,7 +118,19 @@ func (p *Phone) way(part string) string {
 func (p *Phone) learn(part, way string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.ways.Parts[part] = way
+	if p.ways.Parts[part] != way || time.Since(p.learnt[part]) >= wayLife {
+		p.ways.Parts[part], p.learnt[part] = way, time.Now()
+	}
+}
+
+// remember takes ways from a record.
+func (p *Phone) remember(s Strategies) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ways, p.learnt = s.checked(), map[string]time.Time{}
+	for part := range p.ways.Parts {
+		p.learnt[part] = time.Now()
+	}
 }
 
 // choose lets change see and change the ways.

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"phonerack/agent/phone/phonetest"
 )
@@ -130,4 +132,63 @@ func TestStrategiesAreTheCallersOwn(t *testing.T) {
 	if got := p.Strategies(); got.Parts["focus"] == "x" || got.Screenshot[0] == "x" {
 		t.Errorf("a caller changed %+v", got)
 	}
+}
+
+// What was odd for a moment does not slow a phone down for ever, and what is odd
+// for good costs one round trip now and then.
+func TestASlowerWayGivesWayAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		odd := true
+		p, a := attached(t, phonetest.Handset{}, func(r phonetest.Request) (phonetest.Reply, bool) {
+			switch {
+			case strings.HasPrefix(r.Command, "dumpsys window policy"):
+				return phonetest.Reply{Stdout: "mIsShowing=true\n"}, odd
+			case strings.HasPrefix(r.Command, "dumpsys power"):
+				return phonetest.Reply{Stdout: "mWakefulness=Awake\n"}, true
+			}
+			return phonetest.Reply{}, false
+		})
+		ask := func(trips int, way string) {
+			t.Helper()
+			a.Forget()
+			if _, err := p.Lock(t.Context()); err != nil || len(a.Sent()) != trips || p.Strategies().Parts["lock"] != way {
+				t.Errorf("%v in %d round trips by %q, want %d by %q", err, len(a.Sent()), p.Strategies().Parts["lock"], trips, way)
+			}
+		}
+		for range 3 {
+			ask(2, "power")
+			for range 9 {
+				time.Sleep(wayLife / 10)
+				ask(1, "power")
+			}
+			time.Sleep(wayLife / 10)
+		}
+		odd = false
+		ask(1, "policy")
+	})
+}
+
+// A display in the middle of turning is read again before another way is taken.
+func TestATurningDisplayIsWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		left := 0
+		h := phonetest.Handset{Focus: "com.shop/com.shop.Main"}
+		p, a := attached(t, h, func(r phonetest.Request) (phonetest.Reply, bool) {
+			if !strings.HasPrefix(r.Command, "dumpsys window displays") || left == 0 {
+				return phonetest.Reply{}, false
+			}
+			left--
+			reply := h.Reply(r)
+			reply.Stdout = strings.Replace(reply.Stdout, "mRotation=0", "mRotation=1", 1)
+			return reply, true
+		})
+		left = 4
+		if s := p.State(t.Context()); failures(s) != "" || s.Display != (Display{1080, 2400, 0, 420}) || len(a.Sent()) != 5 {
+			t.Errorf("%s %+v after %d round trips", failures(s), s.Display, len(a.Sent()))
+		}
+		left = 1 << 30
+		if d, err := p.Display(t.Context()); err != nil || d != (Display{2400, 1080, 1, 420}) {
+			t.Errorf("a phone that always says so: %+v, %v", d, err)
+		}
+	})
 }

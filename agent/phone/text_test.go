@@ -147,7 +147,7 @@ func TestReport16_SlowerWhereCharactersWereLost(t *testing.T) {
 		t.Errorf("the helper typed %q", h.typed)
 	}
 	again, a := attached(t, phonetest.Handset{}, nil)
-	again.ways = p.Strategies().checked()
+	again.remember(p.Strategies())
 	if err := again.Under(forever()).InputText(t.Context(), "ab"); err != nil || len(commands(a)) != 1 || !strings.Contains(commands(a)[0], "sleep") {
 		t.Errorf("without the helper it is not slow: %q, %v", commands(a), err)
 	}

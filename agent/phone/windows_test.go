@@ -232,3 +232,14 @@ func TestKeyboardOfTheWindows(t *testing.T) {
 		t.Errorf("no dump: %v", err)
 	}
 }
+
+func BenchmarkWindows(b *testing.B) {
+	dump := strings.Repeat(windows14, 10) // of 60 windows, as many as a phone has
+	b.SetBytes(int64(len(dump)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := windowsOf(dump).visible("b2"); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
