@@ -63,7 +63,7 @@ var (
 
 	// insetsSource is where the keyboard pushes apps away (InsetsSource.dump): as
 	// of Android 11, and since 14 with an id.
-	insetsSource = regexp.MustCompile(`^\s*InsetsSource (?:id=\w+ )?type=(?:ITYPE_IME|ime) frame=\[(-?\d{1,5}),(-?\d{1,5})\]\[(-?\d{1,5}),(-?\d{1,5})\].* visible=true\b`)
+	insetsSource = regexp.MustCompile(`^\s*InsetsSource (?:id=\w+ )?type=(?:ITYPE_IME|ime) frame=(\S+).* visible=true\b`)
 )
 
 // parseShown reads whether the input method service shows its keyboard, or, on
@@ -120,8 +120,8 @@ func keyboardArea(windows *windowList, displays string) image.Rectangle {
 		}
 	}
 	if m := row(displays, "InsetsSource ", insetsSource); m != nil {
-		if area := rect(m[1:]).Intersect(screen); !area.Empty() {
-			return area
+		if area, ok := cornerRect(m[1]); ok && !area.Intersect(screen).Empty() {
+			return area.Intersect(screen)
 		}
 	}
 	if w != nil && w.visible() == yes && w.frame.Min.Y > screen.Max.Y/4 {

@@ -3,7 +3,6 @@ package phone
 import (
 	"context"
 	"errors"
-	"image"
 	"slices"
 	"strconv"
 	"time"
@@ -114,14 +113,4 @@ func pause(ctx context.Context, d time.Duration) error {
 func number(digits string) int {
 	n, _ := strconv.Atoi(digits)
 	return n
-}
-
-// rect makes a rectangle of four numbers that a pattern has bounded: left, top,
-// right, bottom. One without area is empty.
-func rect(digits []string) image.Rectangle {
-	r := image.Rectangle{Min: image.Pt(number(digits[0]), number(digits[1])), Max: image.Pt(number(digits[2]), number(digits[3]))}
-	if r.Empty() {
-		return image.Rectangle{}
-	}
-	return r
 }

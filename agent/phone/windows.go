@@ -5,6 +5,7 @@ import (
 	"image"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -68,53 +69,42 @@ const (
 	yes
 )
 
+// told reads what stands behind "is...=".
 func told(s string) tristate {
-	if s == "true" {
+	switch {
+	case strings.HasPrefix(s, "true"):
 		return yes
+	case strings.HasPrefix(s, "false"):
+		return no
 	}
-	return no
+	return notTold
 }
 
 // maxWindows bounds the windows that are read; a phone has 20 to 60.
 const maxWindows = 300
 
-var (
-	windowHead  = regexp.MustCompile(`^\s*Window #\d+ Window\{([0-9a-f]+) (?:u-?\d+ )?(.*?)(?: EXITING)?\}:$`)
-	windowStart = regexp.MustCompile(`^\s*Window #\d+ `)
-	windowPlace = regexp.MustCompile(`^\s*mDisplayId=(\d{1,9})\b`)
-	windowOwner = regexp.MustCompile(`^\s*(?:.* )?package=([a-zA-Z]\w*(?:\.\w+)*)(?: |$)`)
-	windowType  = regexp.MustCompile(`^\s*(?:mAttrs=.*)? ty=(\w+)\b`)
-	windowFrame = regexp.MustCompile(`^\s*(?:.* )?m?[fF]rame=\[(-?\d{1,5}),(-?\d{1,5})\]\[(-?\d{1,5}),(-?\d{1,5})\]`)
-	givenInsets = regexp.MustCompile(`^\s*mGivenContentInsets=\[(-?\d{1,5}),(-?\d{1,5})\]`)
-	touchRegion = regexp.MustCompile(`^\s*touchable region=SkRegion\(((?:\(-?\d{1,5},-?\d{1,5},-?\d{1,5},-?\d{1,5}\)){1,64})\)`)
-	regionRect  = regexp.MustCompile(`\((-?\d+),(-?\d+),(-?\d+),(-?\d+)\)`)
-	isVisible   = regexp.MustCompile(`^\s*isVisible=(true|false)\b`)
-	isReady     = regexp.MustCompile(`\bisReadyForDisplay\(\)=(true|false)\b`)
-	viewVisible = regexp.MustCompile(`^\s*mViewVisibility=0x([0-9a-f]{1,8})\b`)
-	focusedID   = regexp.MustCompile(`^\s*mCurrentFocus=Window\{([0-9a-f]+) `)
-)
-
 // parseWindows reads the dump of all windows, the topmost first. A head that
 // lacks its end is of a title with a line break, which could tell anything: then
-// no window is believed.
+// no window is believed. It is read without patterns, as it is long and read
+// with every look at the screen.
 func parseWindows(out string) ([]windowState, error) {
 	var all []windowState
 	for line := range strings.Lines(out) {
-		line = strings.TrimRight(line, " \r\n")
-		if strings.Contains(line, "Window #") && windowStart.MatchString(line) {
-			m := windowHead.FindStringSubmatch(line)
-			if m == nil {
-				return nil, fmt.Errorf("window %q: %w", excerpt([]byte(line)), ErrMalformed)
+		line = strings.TrimSpace(line)
+		if !strings.HasPrefix(line, "Window #") {
+			if len(all) > 0 {
+				all[len(all)-1].line(line)
 			}
-			if len(all) == maxWindows {
-				break
-			}
-			all = append(all, windowState{id: m[1], title: excerpt([]byte(m[2])), display: "0"})
 			continue
 		}
-		if len(all) > 0 {
-			all[len(all)-1].line(line)
+		w, ok := windowHead(line)
+		if !ok {
+			return nil, fmt.Errorf("window %q: %w", excerpt([]byte(line)), ErrMalformed)
 		}
+		if len(all) == maxWindows {
+			break
+		}
+		all = append(all, w)
 	}
 	if len(all) == 0 {
 		return nil, fmt.Errorf("no window: %w", ErrMalformed)
@@ -122,70 +112,156 @@ func parseWindows(out string) ([]windowState, error) {
 	return all, nil
 }
 
+// windowHead reads "Window #N Window{ID USER TITLE}:".
+func windowHead(line string) (windowState, bool) {
+	_, name, ok := strings.Cut(line, " Window{")
+	name, whole := strings.CutSuffix(name, "}:")
+	id, title, named := strings.Cut(name, " ")
+	if !ok || !whole || !named || !isHex(id) {
+		return windowState{}, false
+	}
+	if user, rest, ok := strings.Cut(title, " "); ok && isUser(user) {
+		title = rest
+	}
+	return windowState{id: id, title: excerpt([]byte(strings.TrimSuffix(title, " EXITING"))), display: "0"}, true
+}
+
+func isHex(s string) bool { return s != "" && strings.Trim(s, "0123456789abcdef") == "" }
+
+// isUser reports whether s names a user of the phone: "u0", "u10", "u-1".
+func isUser(s string) bool {
+	number, ok := strings.CutPrefix(s, "u")
+	return ok && number != "" && strings.Trim(number, "-0123456789") == ""
+}
+
 // line reads one line below the head. What a version prints twice counts once:
 // the first is the window's own.
 func (w *windowState) line(line string) {
-	has := func(key string) bool { return strings.Contains(line, key) } // a pattern is slow
-	if has("mDisplayId=") {
-		if m := windowPlace.FindStringSubmatch(line); m != nil {
-			w.display = m[1]
+	if place, ok := strings.CutPrefix(line, "mDisplayId="); ok {
+		w.display = upTo(place, "0123456789")
+	}
+	if w.pkg == "" {
+		if name, ok := valueOf(line, "package="); ok && upTo(name, "0123456789_.") == "" {
+			w.pkg = upTo(name, packageLetters)
 		}
 	}
-	if w.pkg == "" && has("package=") {
-		if m := windowOwner.FindStringSubmatch(line); m != nil {
-			w.pkg = m[1]
+	if w.kind == "" {
+		if kind, ok := valueOf(line, "ty="); ok {
+			w.kind = upTo(kind, packageLetters)
 		}
 	}
-	if w.kind == "" && has(" ty=") {
-		if m := windowType.FindStringSubmatch(line); m != nil {
-			w.kind = m[1]
-		}
-	}
-	if w.frame.Empty() && has("rame=[") {
-		if m := windowFrame.FindStringSubmatch(line); m != nil {
-			w.frame = rect(m[1:])
-		}
-	}
-	w.touch(line, has)
-	w.visibility(line, has)
-}
-
-// touch reads what of the window takes touches.
-func (w *windowState) touch(line string, has func(string) bool) {
-	if has("mGivenContentInsets=") {
-		if m := givenInsets.FindStringSubmatch(line); m != nil {
-			w.insets = image.Pt(number(m[1]), number(m[2]))
-		}
-	}
-	if has("touchable region=") {
-		if m := touchRegion.FindStringSubmatch(line); m != nil {
-			for _, r := range regionRect.FindAllStringSubmatch(m[1], -1) {
-				w.region = w.region.Union(rect(r[1:]))
+	if w.frame.Empty() {
+		for _, key := range []string{"frame=", "mFrame="} {
+			if at, ok := valueOf(line, key); ok && w.frame.Empty() {
+				w.frame, _ = cornerRect(at)
 			}
 		}
 	}
-}
-
-// visibility reads whether the window is visible, in the words of each version.
-func (w *windowState) visibility(line string, has func(string) bool) {
-	if has("isVisible=") {
-		if m := isVisible.FindStringSubmatch(line); m != nil {
-			w.shown = told(m[1])
-		}
+	if at, ok := strings.CutPrefix(line, "mGivenContentInsets="); ok {
+		w.insets, _, _ = corner(at)
 	}
-	if has("isReadyForDisplay()=") {
-		if m := isReady.FindStringSubmatch(line); m != nil {
-			w.ready = told(m[1])
-		}
+	if region, ok := strings.CutPrefix(line, "touchable region=SkRegion("); ok {
+		w.region = regionBounds(region)
 	}
-	if has("mViewVisibility=0x") {
-		if m := viewVisible.FindStringSubmatch(line); m != nil {
+	switch is, ok := strings.CutPrefix(line, "isVisible="); {
+	case ok:
+		w.shown = told(is)
+	case strings.HasPrefix(line, "mViewVisibility=0x"):
+		w.lesser = no
+		if strings.Trim(upTo(line[len("mViewVisibility=0x"):], "0123456789abcdef"), "0") == "" {
 			w.lesser = yes
-			if strings.Trim(m[1], "0") != "" {
-				w.lesser = no
-			}
 		}
 	}
+	if is, ok := valueOf(line, "isReadyForDisplay()="); ok {
+		w.ready = told(is)
+	}
+}
+
+const packageLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_."
+
+// upTo returns the beginning of s that consists of letters.
+func upTo(s, letters string) string {
+	return s[:len(s)-len(strings.TrimLeft(s, letters))]
+}
+
+// valueOf returns what follows key in line, where key begins a word.
+func valueOf(line, key string) (string, bool) {
+	for from := 0; ; {
+		at := strings.Index(line[from:], key)
+		if at < 0 {
+			return "", false
+		}
+		if at += from; at == 0 || line[at-1] == ' ' {
+			return line[at+len(key):], true
+		}
+		from = at + len(key)
+	}
+}
+
+// corner reads "[x,y]" and returns what follows it.
+func corner(s string) (p image.Point, rest string, ok bool) {
+	s, ok = strings.CutPrefix(s, "[")
+	inner, rest, closed := strings.Cut(s, "]")
+	x, y, two := strings.Cut(inner, ",")
+	if !ok || !closed || !two || len(inner) > 12 {
+		return image.Point{}, "", false
+	}
+	p.X, p.Y, ok = coordinates(x, y)
+	return p, rest, ok
+}
+
+// coordinates reads two numbers of at most five digits.
+func coordinates(x, y string) (int, int, bool) {
+	a, errA := strconv.Atoi(x)
+	b, errB := strconv.Atoi(y)
+	return a, b, errA == nil && errB == nil && max(a, -a, b, -b) < 100_000
+}
+
+// cornerRect reads "[x1,y1][x2,y2]". One without area is empty.
+func cornerRect(s string) (image.Rectangle, bool) {
+	from, rest, ok := corner(s)
+	if !ok {
+		return image.Rectangle{}, false
+	}
+	to, _, ok := corner(rest)
+	return area(image.Rectangle{Min: from, Max: to}), ok
+}
+
+func area(r image.Rectangle) image.Rectangle {
+	if r.Empty() {
+		return image.Rectangle{}
+	}
+	return r
+}
+
+// maxRegion bounds the rectangles of a region.
+const maxRegion = 64
+
+// regionBounds reads rectangles, "(x1,y1,x2,y2)" each, as Skia prints a region,
+// and returns what holds them all.
+func regionBounds(s string) image.Rectangle {
+	var all image.Rectangle
+	for range maxRegion {
+		var inner string
+		var ok bool
+		if s, ok = strings.CutPrefix(s, "("); !ok {
+			break
+		}
+		if inner, s, ok = strings.Cut(s, ")"); !ok || len(inner) > 32 {
+			break
+		}
+		part := strings.Split(inner, ",")
+		if len(part) != 4 {
+			break
+		}
+		x1, y1, ok1 := coordinates(part[0], part[1])
+		x2, y2, ok2 := coordinates(part[2], part[3])
+		if !ok1 || !ok2 {
+			break
+		}
+		all = all.Union(area(image.Rectangle{Min: image.Pt(x1, y1), Max: image.Pt(x2, y2)}))
+	}
+	return all
 }
 
 // visible reports whether the window can be seen: isVisible since Android 8,
@@ -258,6 +334,8 @@ func (l *windowList) owners() map[string]string {
 	}
 	return m
 }
+
+var focusedID = regexp.MustCompile(`^\s*mCurrentFocus=Window\{([0-9a-f]+) `)
 
 // focusedWindow returns the id of the window that has the focus, "" if none has.
 func focusedWindow(out string) string {
