@@ -118,9 +118,13 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// attach attaches the phone and forgets what that took.
+// attach attaches the phone and forgets what that took. Unless o tells how to
+// take a screenshot, the ways are not timed.
 func (s *stage) attach(t *testing.T, o phone.Options) *phone.Phone {
 	t.Helper()
+	if o.Strategies.Screenshot == nil {
+		o.Strategies.Screenshot = []string{"raw"}
+	}
 	p, err := phone.Attach(t.Context(), s.trips, o)
 	if err != nil {
 		t.Fatal(err)
@@ -141,7 +145,10 @@ func TestSimulatedPhones(t *testing.T) {
 	for version, sdk := range sdks {
 		t.Run(fmt.Sprintf("Android %d", version), func(t *testing.T) {
 			simulated(t, version, nil, func(t *testing.T, s *stage) {
-				p := s.attach(t, phone.Options{})
+				p, err := phone.Attach(t.Context(), s.trips, phone.Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
 				info := p.Info()
 				if release, _, _ := strings.Cut(info.Release, "."); release != strconv.Itoa(version) || info.SDK < sdk || info.SDK > sdk+1 ||
 					info.Serial != "SIM7" || info.Display.Width != size.X || info.Display.Height != size.Y || info.Screenshot == "" {
