@@ -125,7 +125,7 @@ func TestAnimationsOfAPhoneThatAllowsNoChange(t *testing.T) {
 				if err := p.Under(live{}).StopAnimations(t.Context()); !errors.Is(err, phone.ErrRejected) {
 					t.Errorf("got %v", err)
 				}
-				if got := scales(t, s); got != "1.0 1.0 1.0" {
+				if got := scales(t, s); got != "1.0 1.0 null" {
 					t.Errorf("scales %s", got)
 				}
 				if err := p.Under(live{}).RestoreAnimations(t.Context()); err != nil {
