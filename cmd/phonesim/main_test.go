@@ -81,7 +81,7 @@ func TestListen(t *testing.T) {
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	for network, address := range map[string]string{"tcp": "127.0.0.1:0", "unix": filepath.Join(dir, "s")} {
 		t.Run(network, func(t *testing.T) {
-			p := start(t, "--listen", address, "--model", "Test 1", "--android", "11", "--size", "480x800", "--android-null-focus")
+			p := start(t, "--listen", address, "--model", "Test 1", "--android", "11", "--size", "480x800", "--android-null-focus", "--pin", "12")
 			nc, err := net.Dial(network, p.expectLine(t, "listening on "))
 			if err != nil {
 				t.Fatal(err)
@@ -94,10 +94,11 @@ func TestListen(t *testing.T) {
 			}
 			defer conn.Close()
 			for cmd, want := range map[string]string{
-				"getprop ro.product.model":                     "Test 1\n",
-				"getprop ro.build.version.release":             "11\n",
-				"wm size":                                      "Physical size: 480x800\n",
-				"dumpsys window displays | grep mCurrentFocus": "  mCurrentFocus=null\n",
+				"getprop ro.product.model":                       "Test 1\n",
+				"getprop ro.build.version.release":               "11\n",
+				"wm size":                                        "Physical size: 480x800\n",
+				"dumpsys window policy | grep -c 'showing=true'": "1\n",
+				"dumpsys window displays | grep mCurrentFocus":   "  mCurrentFocus=null\n",
 			} {
 				if r, err := conn.Shell(ctx, cmd); err != nil || string(r.Stdout) != want {
 					t.Errorf("%s: %q, %v, want %q", cmd, r.Stdout, err, want)

@@ -38,6 +38,9 @@ type options struct {
 	Density  int    `default:"420" help:"Dots per inch of the screen."`
 	Seed     int64  `placeholder:"N" help:"What is random on the screen follows from this number."`
 
+	Locked bool   `help:"Start at the lock screen, and lock whenever the screen goes off."`
+	PIN    string `name:"pin" help:"PIN of the lock screen; none: a swipe up opens it." placeholder:"DIGITS"`
+
 	Auth string        `enum:"off,keys,accept,always" default:"off" help:"Whom to let in: everybody (off), known keys (keys); the user accepts others after a while, once (accept) or for ever (always)."`
 	Keys string        `type:"existingfile" help:"File of known public keys, one a line as in adbkey.pub." placeholder:"FILE"`
 	Wait time.Duration `default:"3s" help:"How long the user takes to accept a key."`
@@ -173,7 +176,7 @@ func (o *options) phone(stderr io.Writer) (*phonesim.Phone, error) {
 	var p *phonesim.Phone
 	device, err := android.New(android.Config{
 		Version: o.Android, Serial: o.Serial, Model: o.Model, Screen: display, Seed: uint64(o.Seed), Latency: 1,
-		Faults: o.Wrong.faults(),
+		Faults: o.Wrong.faults(), Locked: o.Locked || o.PIN != "", PIN: o.PIN,
 		Reboot: func(target string) {
 			if target == "shutdown" {
 				p.Unplug()

@@ -30,6 +30,7 @@ type stream struct {
 	owed     int  // bytes that are not acknowledged yet
 	owes     bool // a WRTE, perhaps an empty one, is not acknowledged yet
 	ready    bool // nothing is in flight to the host (without delayed acknowledgement)
+	wrote    bool // something has been
 	window   int64
 	maxWrite int
 	delayed  bool
@@ -106,8 +107,10 @@ func (s *stream) acknowledged(payload []byte) error {
 		s.window += int64(int32(binary.LittleEndian.Uint32(payload)))
 	case s.delayed:
 		// A payload of another length says nothing.
+	case s.ready && !s.wrote:
+		return violationf(RuleFlow, "OKAY on stream %d without a WRTE", s.id)
 	case s.ready:
-		return violationf(RuleFlow, "OKAY on stream %d without a WRTE in flight", s.id)
+		// The adb client sends one for each part of a WRTE that it has passed on (local_socket_flush_incoming).
 	default:
 		s.ready = true
 	}
@@ -144,7 +147,7 @@ func (s *stream) Write(b []byte) (int, error) {
 			s.mu.Unlock()
 			return written, io.ErrClosedPipe
 		}
-		s.ready = false
+		s.ready, s.wrote = false, true
 		s.window -= int64(n)
 		s.daemon.link.queue(newMessage(cmdWRTE, s.id, s.peer, append([]byte(nil), b[:n]...), s.sums), nil)
 		s.mu.Unlock()

@@ -38,7 +38,7 @@ const (
 	RuleOpen Rule = "open"
 	// RuleDestination: the destination of OPEN ends with a NUL, which Android 7 insists on.
 	RuleDestination Rule = "destination"
-	// RuleFlow: one WRTE is in flight on a stream, and each is answered with one OKAY.
+	// RuleFlow: one WRTE is in flight on a stream, and OKAY answers one.
 	RuleFlow Rule = "flow control"
 	// RuleWindow: with delayed acknowledgement nothing is sent into a window that is used up.
 	RuleWindow Rule = "window"

@@ -89,7 +89,7 @@ func decodeUTF7(s string) string {
 		return "&"
 	}
 	raw, err := base64.RawStdEncoding.DecodeString(strings.ReplaceAll(inner, ",", "/"))
-	if err != nil || len(raw)%2 != 0 || strings.Contains(inner, "/") {
+	if err != nil || len(raw)%2 != 0 || strings.ContainsAny(inner, "/\r\n") {
 		return s
 	}
 	units := make([]uint16, len(raw)/2)

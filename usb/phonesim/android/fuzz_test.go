@@ -111,3 +111,18 @@ func TestManyCommandsAtOnce(t *testing.T) {
 	})
 	wg.Wait()
 }
+
+func FuzzUnicodeKeyboard(f *testing.F) {
+	f.Add("a&AOk-&-&2D3eAA-")
+	f.Add("&")
+	f.Fuzz(func(t *testing.T, text string) {
+		p := newPhone(t, 14, nil)
+		p.typeUTF7(text)
+		if len(p.shifted) > maxShifted {
+			t.Errorf("collected %d characters", len(p.shifted))
+		}
+		if s := "&" + text + "-"; !strings.HasPrefix(decodeUTF7("&-"), "&") || decodeUTF7(s) == "" && text != "" {
+			t.Errorf("%q became nothing", s)
+		}
+	})
+}

@@ -209,6 +209,20 @@ func TestScreenshots(t *testing.T) {
 	}
 }
 
+// exec: and the old shell have one stream for both outputs.
+func TestReport06_MultiDisplayWarningBeforePNG(t *testing.T) {
+	for version, warns := range map[int]bool{11: false, 12: true, 15: true} {
+		p := newPhone(t, version, func(c *Config) { c.Second = true })
+		var merged bytes.Buffer
+		if status := p.Run(t.Context(), "screencap -p", nil, &merged, &merged); status != 0 {
+			t.Errorf("status %d", status)
+		}
+		if at := bytes.Index(merged.Bytes(), []byte("\x89PNG")); (at > 0) != warns || (merged.Bytes()[0] == '[') != warns {
+			t.Errorf("Android %d: the picture begins at %d", version, at)
+		}
+	}
+}
+
 func TestRawScreenshotsOfOtherFormats(t *testing.T) {
 	for format, test := range map[Pixels]struct {
 		bytes int

@@ -68,10 +68,16 @@ func TestSystemDialogs(t *testing.T) {
 		tap                   []string
 		journal               string
 	}{
-		{"camera", "com.android.permissioncontroller", ".permission.ui.GrantPermissionsActivity", []string{"permission_deny_button"},
-			"permission android.permission.CAMERA for com.phonerack.stage: denied"},
-		{"location", "com.android.permissioncontroller", ".permission.ui.GrantPermissionsActivity", []string{"While using the app"},
-			"permission android.permission.ACCESS_FINE_LOCATION for com.phonerack.stage: allowed"},
+		{
+			"camera", "com.android.permissioncontroller", ".permission.ui.GrantPermissionsActivity",
+			[]string{"permission_deny_button"},
+			"permission android.permission.CAMERA for com.phonerack.stage: denied",
+		},
+		{
+			"location", "com.android.permissioncontroller", ".permission.ui.GrantPermissionsActivity",
+			[]string{"While using the app"},
+			"permission android.permission.ACCESS_FINE_LOCATION for com.phonerack.stage: allowed",
+		},
 		{"hang", "android", ".AppErrorDialog", []string{"aerr_wait"}, "not responding: waited for com.phonerack.stage"},
 		{"hang", "android", ".AppErrorDialog", []string{"aerr_close"}, "not responding: com.phonerack.stage closed"},
 		{"update", "com.google.android.gms", ".update.SystemUpdateActivity", []string{"Later"}, "system update: later"},

@@ -30,6 +30,7 @@ const (
 const (
 	maxStrings  = 1 << 17
 	maxElements = 1 << 16
+	maxAttrs    = 1 << 18 // of all elements
 	maxDepth    = 64
 )
 
@@ -49,10 +50,12 @@ type attribute struct {
 // xmlReader reads a document from its beginning to its end.
 type xmlReader struct {
 	data      []byte
-	strings   []string
+	pool      pool
 	resources []uint32
+	err       error // of the strings
 	depth     int
 	elements  int
+	attrs     int
 }
 
 // walk calls start for each element, with its depth from 0 on, and end when it is over.
@@ -78,6 +81,7 @@ func walk(data []byte, start func(depth int, name string, attrs []attribute), en
 		case chunkStrings:
 			err = x.readStrings(body)
 		case chunkResourceMap:
+			x.resources = x.resources[:0]
 			for b := body[header:]; len(b) >= 4; b = b[4:] {
 				x.resources = append(x.resources, binary.LittleEndian.Uint32(b))
 			}
@@ -126,23 +130,44 @@ func (x *xmlReader) readStrings(b []byte) error {
 	if count > maxStrings || header+uint64(count)*4 > uint64(len(b)) || uint64(start) > uint64(len(b)) {
 		return fmt.Errorf("%w: a string pool of %d strings in %d bytes", errFormat, count, len(b))
 	}
-	x.strings = make([]string, count)
-	for i := range x.strings {
-		offset := binary.LittleEndian.Uint32(b[header+4*i:])
-		if uint64(start)+uint64(offset) > uint64(len(b)) {
-			return fmt.Errorf("%w: string %d lies outside", errFormat, i)
-		}
-		decode := decode16
-		if flags&(1<<8) != 0 {
-			decode = decode8
-		}
-		s, ok := decode(b[start+offset:])
-		if !ok {
-			return fmt.Errorf("%w: string %d is cut off", errFormat, i)
-		}
-		x.strings[i] = s
-	}
+	x.pool = pool{offsets: b[header:][:4*count], data: b[start:], wide: flags&(1<<8) == 0, known: map[uint32]string{}}
 	return nil
+}
+
+// pool holds the strings of a document. They may overlap, so each is decoded when it is asked for, and all of them
+// together are bounded.
+type pool struct {
+	offsets, data []byte
+	wide          bool // UTF-16
+	known         map[uint32]string
+	decoded       int // bytes
+}
+
+// maxDecoded bounds the strings that a document uses, in bytes.
+const maxDecoded = 8 << 20
+
+// get decodes a string; an index that is none gives nothing.
+func (p *pool) get(index uint32) (string, error) {
+	if uint64(index)*4 >= uint64(len(p.offsets)) {
+		return "", nil
+	}
+	if s, ok := p.known[index]; ok {
+		return s, nil
+	}
+	offset := binary.LittleEndian.Uint32(p.offsets[4*index:])
+	if uint64(offset) > uint64(len(p.data)) {
+		return "", fmt.Errorf("%w: string %d lies outside", errFormat, index)
+	}
+	decode := decode8
+	if p.wide {
+		decode = decode16
+	}
+	s, ok := decode(p.data[offset:])
+	if p.decoded += len(s); !ok || p.decoded > maxDecoded {
+		return "", fmt.Errorf("%w: string %d is cut off or too long", errFormat, index)
+	}
+	p.known[index] = s
+	return s, nil
 }
 
 // decode8 reads a string of UTF-8: its length in characters, its length in bytes, the bytes.
@@ -197,10 +222,11 @@ func decode16(b []byte) (string, bool) {
 
 // text is a string of the pool, or nothing.
 func (x *xmlReader) text(index uint32) string {
-	if int64(index) < int64(len(x.strings)) {
-		return x.strings[index]
+	s, err := x.pool.get(index)
+	if err != nil && x.err == nil {
+		x.err = err
 	}
-	return ""
+	return s
 }
 
 func (x *xmlReader) startElement(b []byte, header int, start func(int, string, []attribute)) error {
@@ -215,12 +241,15 @@ func (x *xmlReader) startElement(b []byte, header int, start func(int, string, [
 	name := x.text(binary.LittleEndian.Uint32(e[4:]))
 	first, size := int(binary.LittleEndian.Uint16(e[8:])), int(binary.LittleEndian.Uint16(e[10:]))
 	count := int(binary.LittleEndian.Uint16(e[12:]))
-	if size < 20 && count > 0 || first+count*size > len(e) {
+	if x.attrs += count; size < 20 && count > 0 || first+count*size > len(e) || x.attrs > maxAttrs {
 		return fmt.Errorf("%w: %d attributes of %d bytes in %d", errFormat, count, size, len(e))
 	}
 	attrs := make([]attribute, count)
 	for i := range attrs {
 		attrs[i] = x.attribute(e[first+i*size:])
+	}
+	if x.err != nil {
+		return x.err
 	}
 	start(x.depth, name, attrs)
 	x.depth++
