@@ -13,7 +13,8 @@ type axis struct {
 	total   int     // weight of all that makes one target pixel
 	taps    int     // how many source pixels that are at most
 	starts  []int32 // the first of them, for each target pixel
-	weights []uint8 // taps for each target pixel, the last ones perhaps 0
+	ends    []int32 // and the one after the last
+	weights []uint8 // taps for each target pixel; those beyond its end are 0
 }
 
 // ratio is by how much a picture becomes smaller, in lowest terms.
@@ -29,7 +30,7 @@ func (a *axis) plan(target int, r ratio) {
 	a.ratio = r
 	a.total = min(r.source, maxTotal)
 	a.taps = (r.source+r.target-1)/r.target + 1
-	a.starts, a.weights = sized(a.starts, target), sized(a.weights, target*a.taps)
+	a.starts, a.ends, a.weights = sized(a.starts, target), sized(a.ends, target), sized(a.weights, target*a.taps)
 	border := func(j int) int { return (j*r.target*a.total + r.source/2) / r.source } // where source pixel j begins
 	j := 0
 	for x := range target {
@@ -39,7 +40,11 @@ func (a *axis) plan(target int, r ratio) {
 		}
 		a.starts[x] = int32(j)
 		for k := range a.taps {
-			a.weights[x*a.taps+k] = uint8(max(0, min(border(j+k+1), to)-max(border(j+k), from)))
+			w := max(0, min(border(j+k+1), to)-max(border(j+k), from))
+			if w > 0 {
+				a.ends[x] = int32(j + k + 1)
+			}
+			a.weights[x*a.taps+k] = uint8(w)
 		}
 	}
 }

@@ -164,3 +164,37 @@ func TestDistance(t *testing.T) {
 		t.Errorf("half: %f", d)
 	}
 }
+
+// TestEachTargetPixelIsAnAverage checks the weights: whatever the ratio, each
+// target pixel has all of its weight, and neighbours meet.
+func TestEachTargetPixelIsAnAverage(t *testing.T) {
+	for _, c := range [][2]int{{1220, 720}, {1079, 720}, {8192, 720}, {8192, 1}, {8192, 5}, {8191, 90}, {8192, 91}, {721, 720}, {719, 3}, {100, 99}, {3, 2}} {
+		for _, target := range []int{c[1], 1} {
+			var a axis
+			_, _, r := scaled(c[0], c[0], target)
+			a.plan(target, r)
+			for x := range target {
+				sum := 0
+				for k, w := range a.of(x) {
+					sum += int(w)
+					if at := int(a.starts[x]) + k; w > 0 && at >= c[0] {
+						t.Fatalf("%v: pixel %d takes source pixel %d", c, x, at)
+					}
+				}
+				if sum != a.total || a.of(x)[0] == 0 || a.ends[x] <= a.starts[x] || x > 0 && a.starts[x] < a.ends[x-1]-1 {
+					t.Fatalf("%v: pixel %d of source pixels %d to %d weighs %d of %d", c, x, a.starts[x], a.ends[x], sum, a.total)
+				}
+			}
+			img := grey(c[0], 3*c[0]/target%100+1, 77)
+			if p := encoded(t, img, Options{Width: target, Quality: 100}); target > 1 && p.Thumb[500] != 77 {
+				t.Errorf("%v: grey 77 becomes %d", c, p.Thumb[500])
+			}
+		}
+	}
+	narrow := grey(300, 280, 77)
+	for width := 1; width < 9; width++ {
+		if p := encoded(t, narrow, Options{Width: width}); p.Thumb[500] != 77 || p.Size.Y != width {
+			t.Errorf("%d wide: grey 77 becomes %d in %v", width, p.Thumb[500], p.Size)
+		}
+	}
+}

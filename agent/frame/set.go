@@ -110,19 +110,22 @@ func (s *set) addRows(rows []byte, n int) {
 
 // addRow adds source row j to the target row in hand.
 func (s *set) addRow(row []byte, j int) {
+	k := j - int(s.y.starts[s.made])
+	if k < 0 {
+		return // too thin to have a weight
+	}
 	packRow(s.packed, row)
 	shrinkRow(s.line, s.packed, &s.x)
-	weights := s.y.of(s.made)
-	k := j - int(s.y.starts[s.made])
-	if k+1 < len(weights) && weights[k+1] > 0 {
-		addRow(s.sums, s.line, uint64(weights[k]))
+	weight := uint64(s.y.of(s.made)[k])
+	if j+1 < int(s.y.ends[s.made]) {
+		addRow(s.sums, s.line, weight)
 		return
 	}
 	next := uint8(0)
 	if y := s.made + 1; y < s.size.Y && int(s.y.starts[y]) == j {
 		next = s.y.of(y)[0]
 	}
-	endRow(s.pair[s.made%2], s.sums, s.line, uint64(weights[k]), uint64(next))
+	endRow(s.pair[s.made%2], s.sums, s.line, weight, uint64(next))
 	if last := s.made == s.size.Y-1; s.made%2 == 1 || last {
 		y0, y1, cb, cr := s.strip(s.made &^ 1)
 		s.color.rows(y0, y1, cb, cr, s.pair[0], s.pair[s.made%2])

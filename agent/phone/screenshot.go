@@ -1,6 +1,7 @@
 package phone
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -235,10 +236,10 @@ func (p *Phone) chooseScreenshot(ctx context.Context) error {
 			start = time.Now()
 			_, err = p.shoot(ctx, m)
 		}
-		if err != nil {
-			if ctx.Err() != nil {
-				return fmt.Errorf("time screenshots: %w", err)
-			}
+		if ctx.Err() != nil {
+			return fmt.Errorf("time screenshots: %w", cmp.Or(err, ctx.Err()))
+		}
+		if err != nil && !errors.Is(err, frame.ErrBusy) { // which says nothing about the way
 			failure = fmt.Errorf("%w; %s: %w", failure, m.name, err)
 			fails = append(fails, m)
 			continue
@@ -249,9 +250,10 @@ func (p *Phone) chooseScreenshot(ctx context.Context) error {
 	if len(works) == 0 {
 		return failure
 	}
-	slices.SortStableFunc(works, func(a, b method) int { return int(a.took - b.took) })
-	p.mu.Lock()
+	slices.Reverse(works)
 	slices.Reverse(fails)
+	slices.SortStableFunc(works, func(a, b method) int { return cmp.Compare(a.took, b.took) })
+	p.mu.Lock()
 	p.shots = append(works, fails...)
 	p.mu.Unlock()
 	return nil
