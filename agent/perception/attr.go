@@ -35,6 +35,7 @@ func sideOf(value []byte) int {
 // dump are empty or false.
 func (p *parser) set(n *node, name []byte, v span) {
 	value := p.bytes(v)
+	p.hints = p.hints || string(name) == "hint" || string(name) == "showing-hint"
 	switch {
 	case len(value) == 0:
 		return

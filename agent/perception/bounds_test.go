@@ -191,3 +191,22 @@ func TestOldAndroidHasFieldsToo(t *testing.T) {
 	}
 	t.Error("no field")
 }
+
+// TestTreesThatTellHints knows a tree that keeps hints apart from one that does
+// not, also where no field has a hint.
+func TestTreesThatTellHints(t *testing.T) {
+	for _, c := range []struct {
+		attributes string
+		want       bool
+	}{
+		{`text="Notes"`, false},
+		{`text="Notes" hint=""`, true},
+		{`text="Notes" hint="Notes"`, true},
+		{`text="Notes" showing-hint="false"`, true},
+	} {
+		dump := `<hierarchy rotation="0"><node class="android.widget.EditText" package="a.b" bounds="[0,0][500,100]" ` + c.attributes + ` /></hierarchy>`
+		if s := sceneOf(t, []byte(dump)); s.Hints != c.want || len(s.Elements) != 1 {
+			t.Errorf("%s: %t, %d elements", c.attributes, s.Hints, len(s.Elements))
+		}
+	}
+}

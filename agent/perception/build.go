@@ -27,7 +27,7 @@ func (r reading) scene() *Scene {
 		t = &tree{rotation: -1}
 		t.names.reset()
 	}
-	s := &Scene{Parts: r.parts, Secure: r.secure}
+	s := &Scene{Parts: r.parts, Secure: r.secure, Hints: t.hints}
 	if r.state.LockErr == nil {
 		s.Asleep, s.Locked = !r.state.Lock.Awake, r.state.Lock.Locked
 	}

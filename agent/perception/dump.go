@@ -58,7 +58,7 @@ type parser struct {
 // parseDump parses a dump. The tree refers to raw until it is released.
 func parseDump(raw []byte) (*tree, error) {
 	t := trees.Get().(*tree)
-	t.src, t.side, t.nodes, t.rotation, t.size, t.cut = raw, t.side[:0], t.nodes[:0], -1, image.Point{}, false
+	t.src, t.side, t.nodes, t.rotation, t.size, t.cut, t.hints = raw, t.side[:0], t.nodes[:0], -1, image.Point{}, false, false
 	t.names.reset()
 	p := parser{tree: t, open: -1}
 	err := p.root()

@@ -94,6 +94,7 @@ type Scene struct {
 	Windows           []phone.Window  // the topmost first; nil if they are not known
 	Asleep            bool            // the screen is off; false if that is not known
 	Locked            bool            // the lock screen is in front; false if that is not known
+	Hints             bool            // the tree tells hints from texts: what a field shows as its text is none
 	NoTree            string          // why the elements say little: one of the NoTree constants, or ""
 	Secure            bool            // the picture is black where the app is, which forbids pictures
 	Hash              uint64          // equal for equal content; clocks and the status bar are left out, without a tree the picture counts

@@ -16,6 +16,7 @@ type tree struct {
 	rotation int         // of the root, -1 if it has none
 	size     image.Point // of the root in pixels, which Appium's server tells; zero if it has none
 	cut      bool        // nodes were left out
+	hints    bool        // hints stand in attributes of their own, though they may all be empty
 	parsed   int         // bytes of side that the parser wrote
 	work     []int32     // a list of nodes, for condensing
 }

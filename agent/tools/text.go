@@ -139,7 +139,7 @@ var clearText = Tool{
 		}
 		out.Text = TextFailed
 		_, err = out.watch(ctx, env, readBackLimit, readBackPause, func(s *perception.Scene) bool {
-			out.Text = cleared(sameField(s, *field), field.Text)
+			out.Text = cleared(s, *field)
 			return out.Text == TextVerified
 		})
 		if err == nil && out.Text == TextFailed {
@@ -150,16 +150,20 @@ var clearText = Tool{
 	},
 }
 
-// cleared is the verdict on a field that held before and was emptied. What it
-// shows then may be its hint, which some Android versions do not mark as one:
-// words that are not a rest of the old ones.
-func cleared(field *perception.Element, before string) string {
+// cleared is the verdict on a field that was emptied. What it shows then may be
+// its hint, which trees before Android 14 do not mark as one: words that are no
+// rest of the old ones, or the same as before, for then it may have been empty
+// from the beginning.
+func cleared(scene *perception.Scene, was perception.Element) string {
+	field := sameField(scene, was)
 	switch {
 	case field == nil:
 		return TextUnverified
 	case field.Text == "":
 		return TextVerified
-	case rest(field.Text, before):
+	case field.Text == was.Text && !scene.Hints:
+		return TextUnverified
+	case rest(field.Text, was.Text):
 		return TextFailed
 	}
 	return TextUnverified

@@ -249,18 +249,23 @@ func TestFieldsAreEmptied(t *testing.T) {
 	empty := `{"element":0,"generation":1}`
 	for _, c := range []struct {
 		name, holds, left string
+		hints             bool // the tree tells hints from texts
 		acts              []string
 		want              string
 	}{
-		{"emptied", "red kettle", "", []string{"tap 400,150", "clear 10"}, tools.TextVerified},
-		{"empty before", "", "", nil, tools.TextVerified},
-		{"a rest", "red kettle", "red", []string{"tap 400,150", "clear 10"}, tools.TextFailed},
-		{"nothing happened", "red kettle", "red kettle", []string{"tap 400,150", "clear 10"}, tools.TextFailed},
-		{"the hint of an old Android", "tea", "Search", []string{"tap 400,150", "clear 3"}, tools.TextUnverified},
-		{"Chinese", "水壶", "", []string{"tap 400,150", "clear 2"}, tools.TextVerified},
+		{"emptied", "red kettle", "", true, []string{"tap 400,150", "clear 10"}, tools.TextVerified},
+		{"empty before", "", "", true, nil, tools.TextVerified},
+		{"a rest", "red kettle", "red", true, []string{"tap 400,150", "clear 10"}, tools.TextFailed},
+		{"a rest on an old Android", "red kettle", "red", false, []string{"tap 400,150", "clear 10"}, tools.TextFailed},
+		{"nothing happened", "red kettle", "red kettle", true, []string{"tap 400,150", "clear 10"}, tools.TextFailed},
+		{"nothing happened, or it was the hint", "Search", "Search", false, []string{"tap 400,150", "clear 6"}, tools.TextUnverified},
+		{"the hint of an old Android", "tea", "Search", false, []string{"tap 400,150", "clear 3"}, tools.TextUnverified},
+		{"Chinese", "水壶", "", true, []string{"tap 400,150", "clear 2"}, tools.TextVerified},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			p := toolstest.New(form(c.holds))
+			scene := form(c.holds)
+			scene.Hints = c.hints
+			p := toolstest.New(scene)
 			p.On = func(act string) {
 				if strings.HasPrefix(act, "clear") {
 					p.Change(func(s *perception.Scene) { s.Elements[0].Text = c.left })
