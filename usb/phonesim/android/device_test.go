@@ -218,6 +218,7 @@ func (f *fakeScreen) Tree() *screen.Node {
 	return f.tree
 }
 
+func (f *fakeScreen) TakeGrants() []screen.Grant  { return nil }
 func (f *fakeScreen) Typing() bool                { return f.Keyboard() }
 func (f *fakeScreen) Commit(text string) error    { f.do("commit %q", text); return nil }
 func (f *fakeScreen) Trees() []*screen.Node       { return []*screen.Node{f.Tree()} }

@@ -31,6 +31,22 @@ func TestReport04_DialogOfAnotherPackage(t *testing.T) {
 	}
 }
 
+func TestPermissionThatTheUserGives(t *testing.T) {
+	for button, granted := range map[string]bool{"permission_allow_one_time_button": true, "permission_deny_button": false} {
+		p, engine := realPhone(t, 14)
+		args := map[string]string{"label": "Stage", "package": "com.phonerack.stage", "permission": "android.permission.CAMERA"}
+		if err := engine.ShowDialog("permission", args, 0); err != nil {
+			t.Fatal(err)
+		}
+		p.ok("sleep 1")
+		b := find(engine.Tree(), "com.android.permissioncontroller:id/"+button).Bounds
+		p.ok(fmt.Sprintf("input tap %d %d", b.Min.X+5, b.Min.Y+5))
+		wantContains(t, button, p.ok("dumpsys package com.phonerack.stage"), fmt.Sprintf("android.permission.CAMERA: granted=%t", granted))
+		p.ok("pm revoke com.phonerack.stage android.permission.CAMERA")
+		wantContains(t, "revoked", p.ok("dumpsys package com.phonerack.stage"), "android.permission.CAMERA: granted=false")
+	}
+}
+
 func TestReport03_EndlessMotionAndDumps(t *testing.T) {
 	p, engine := realPhone(t, 14)
 	p.ok("am start -W -n com.phonerack.stage/.StageActivity; settings put global transition_animation_scale 1")

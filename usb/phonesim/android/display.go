@@ -27,6 +27,7 @@ type Display interface {
 	Uninstall(pkg string, keepData bool) error
 	Packages() []screen.Package
 	Running() []string
+	TakeGrants() []screen.Grant
 	Focus() (pkg, activity string) // empty in a transition
 	Keyboard() bool                // its keys are to be seen
 	Typing() bool                  // a field wants it

@@ -17,7 +17,7 @@ import (
 	"phonerack/usb/phonesim/screen"
 )
 
-func TestFailedDumpLeavesTheOldFile(t *testing.T) {
+func TestReport01And02_FailedDumpLeavesTheOldFile(t *testing.T) {
 	tests := []struct {
 		name   string
 		fault  func(*Faults)
@@ -118,7 +118,7 @@ func TestDumpOfTerminalAndCutOff(t *testing.T) {
 	}
 }
 
-func TestSurrogatesByVersion(t *testing.T) {
+func TestReport11_SurrogatesByVersion(t *testing.T) {
 	for version, want := range map[int]string{7: "&#55357;&#56832;", 9: "..", 11: "&#128512;", 15: "&#128512;"} {
 		p := newPhone(t, version, nil)
 		p.ok("uiautomator dump")
@@ -144,7 +144,7 @@ func TestTypedTextIsLostAndSwapped(t *testing.T) {
 	}
 }
 
-func TestRefusedInput(t *testing.T) {
+func TestReport18_RefusedInput(t *testing.T) {
 	for version, want := range map[int]string{9: "Injecting to another application", 14: "Injecting input events requires"} {
 		p := newPhone(t, version, func(c *Config) { c.Faults.InjectDenied = true })
 		for _, cmd := range []string{"input tap 1 1", "input swipe 1 1 2 2", "input text x", "input keyevent 3"} {
@@ -275,7 +275,7 @@ func findText(n *screen.Node, text string) *screen.Node {
 	return nil
 }
 
-func TestFocusInTransitionAndOnTwoDisplays(t *testing.T) {
+func TestReport14_FocusInTransitionAndOnTwoDisplays(t *testing.T) {
 	p := newPhone(t, 14, nil)
 	p.ok("am start -n com.phonerack.shop/.MainActivity; dumpsys window displays")
 	p.screen.set(func() { p.screen.moving = true })

@@ -3,6 +3,7 @@ package android
 import (
 	"context"
 	"io"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -168,5 +169,34 @@ func TestRotationFollowsSettingsAndWindowManager(t *testing.T) {
 	}
 	if _, errOut, _ := q.sh("wm user-rotation lock 0"); errOut != "Unknown command: user-rotation\n" {
 		t.Errorf("%q", errOut)
+	}
+}
+
+func TestReport15_SizeIsToldUnrotated(t *testing.T) {
+	p, engine := realPhone(t, 14)
+	p.ok("settings put system user_rotation 1; sleep 1")
+	if out := p.ok("wm size"); out != "Physical size: 720x1600\n" {
+		t.Errorf("%q", out)
+	}
+	if size := engine.Render().Rect.Size(); size.X != 1600 || size.Y != 720 {
+		t.Errorf("picture of %v", size)
+	}
+	wantContains(t, "dump", p.ok("uiautomator dump /dev/tty"), `<hierarchy rotation="1">`, "][1600,720]")
+	wantContains(t, "displays", p.ok("dumpsys window displays"), "mCurrentRotation=ROTATION_90", "cur=1600x720")
+}
+
+func TestReport05_TextThatTheVirtualKeyboardHasNot(t *testing.T) {
+	for version := range releases {
+		p, engine := realPhone(t, version)
+		focusSearch(p, engine)
+		for _, text := range []string{"你好", "kettle😀", "é"} {
+			out, errOut, status := p.sh("input text '" + text + "'")
+			if out != "" || !strings.Contains(errOut, "NullPointerException: Attempt to get length of null array") || status == 0 {
+				t.Errorf("Android %d: %s: %q %q %d", version, text, out, errOut, status)
+			}
+		}
+		if got := find(engine.Tree(), searchField).Text; got != "" {
+			t.Errorf("field holds %q", got)
+		}
 	}
 }

@@ -57,12 +57,9 @@ func (c *call) pmGrant(verb string, args []string) int {
 	case !runtimePermissions[name] && !developmentPermissions[name]:
 		return c.refuseGrant(verb, "java.lang.SecurityException: Permission "+name+" requested by "+pkg+" is not a changeable permission type")
 	}
+	had := c.granted(pkg)[name]
 	c.mu.Lock()
-	if c.grants[pkg] == nil {
-		c.grants[pkg] = map[string]bool{}
-	}
-	had := c.grants[pkg][name]
-	c.grants[pkg][name] = verb == "grant"
+	c.grantLocked(pkg, name, verb == "grant")
 	c.mu.Unlock()
 	if had && verb == "revoke" {
 		c.killed(pkg) // who loses a permission starts anew
@@ -83,9 +80,20 @@ func (c *call) refuseGrant(verb, text string) int {
 	return 1
 }
 
-// granted returns the permissions that an app has.
+// granted returns the permissions that an app has, those included that the user gave it meanwhile.
 func (d *Device) granted(pkg string) map[string]bool {
+	given := d.screen.TakeGrants()
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	for _, g := range given {
+		d.grantLocked(g.Package, g.Permission, true)
+	}
 	return maps.Clone(d.grants[pkg])
+}
+
+func (d *Device) grantLocked(pkg, name string, granted bool) {
+	if d.grants[pkg] == nil {
+		d.grants[pkg] = map[string]bool{}
+	}
+	d.grants[pkg][name] = granted
 }

@@ -58,3 +58,18 @@ func (w *window) owner() string {
 	}
 	return w.process.app.Package
 }
+
+// Grant is a permission that the user gave to an app in a dialog.
+type Grant struct{ Package, Permission string }
+
+// maxGrants bounds the grants that nobody has taken.
+const maxGrants = 1000
+
+// TakeGrants returns the permissions that were given since the last call, oldest first.
+func (e *Engine) TakeGrants() []Grant {
+	e.lock()
+	defer e.mu.Unlock()
+	g := e.grants
+	e.grants = nil
+	return g
+}

@@ -76,6 +76,7 @@ type Engine struct {
 	wrongPINs      int       // in a row
 	barred         time.Time // until when no PIN is taken
 	journal        []string
+	grants         []Grant // not yet taken
 
 	processes map[string]*process
 	recent    []string // packages with a process, the last used first

@@ -86,6 +86,10 @@ func (e *Engine) step(w *window, scope *app.Scope, s *app.Step, b *budget) {
 		if w.process.app.Package == app.SystemUI {
 			e.tryPIN(app.String(s.Unlock.Eval(scope), e.language))
 		}
+	case s.Grant != nil:
+		if g := (Grant{app.String(s.Grant.To.Eval(scope), "en"), app.String(s.Grant.Permission.Eval(scope), "en")}); len(e.grants) < maxGrants {
+			e.grants = append(e.grants, g)
+		}
 	case s.Ask != "":
 		args := make(map[string]any, len(s.With))
 		for k, x := range s.With {

@@ -129,6 +129,7 @@ type Step struct {
 	Stop      Expr            `yaml:"stop"`
 	Unlock    Expr            `yaml:"unlock"` // the lock screen: tries a PIN
 	Ask       string          `yaml:"ask"`    // dialog of the system
+	Grant     *Grant          `yaml:"grant"`
 	Crash     bool            `yaml:"crash"`
 	Focus     string          `yaml:"focus"`
 	Hide      bool            `yaml:"hide_keyboard"`
@@ -150,6 +151,12 @@ type Add struct {
 	Item map[string]Expr `yaml:"item"`
 	Key  string          `yaml:"key"`
 	Bump string          `yaml:"bump"`
+}
+
+// Grant gives an app a permission. Both are expressions.
+type Grant struct {
+	To         Expr `yaml:"to"`
+	Permission Expr `yaml:"permission"`
 }
 
 // Remove deletes the items of a list for which Where holds; all, if Where is empty.

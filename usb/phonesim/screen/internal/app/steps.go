@@ -26,7 +26,7 @@ func (c *checker) step(s *Step) error {
 	verbs := 0
 	for _, set := range []bool{
 		s.Go != "", s.Replace != "", s.Open != "", s.Back, s.Home, s.Dismiss, len(s.Set) > 0, s.Add != nil, s.Remove != nil,
-		s.Delay.Duration > 0, !s.Journal.Empty(), !s.Launch.Empty(), !s.Stop.Empty(), s.Crash, s.Focus != "", s.Hide, !s.If.Empty(), s.ScrollEnd != "", !s.Unlock.Empty(), s.Ask != "",
+		s.Delay.Duration > 0, !s.Journal.Empty(), !s.Launch.Empty(), !s.Stop.Empty(), s.Crash, s.Focus != "", s.Hide, !s.If.Empty(), s.ScrollEnd != "", !s.Unlock.Empty(), s.Ask != "", s.Grant != nil,
 	} {
 		if set {
 			verbs++
@@ -35,7 +35,13 @@ func (c *checker) step(s *Step) error {
 	if verbs != 1 {
 		return fmt.Errorf("a step does exactly one thing, this one %d", verbs)
 	}
-	for _, e := range []*Expr{&s.Launch, &s.Stop, &s.If, &s.Unlock} {
+	exprs := []*Expr{&s.Launch, &s.Stop, &s.If, &s.Unlock}
+	if s.Grant != nil {
+		if exprs = append(exprs, &s.Grant.To, &s.Grant.Permission); s.Grant.To.Empty() || s.Grant.Permission.Empty() {
+			return errors.New("grant needs to and permission")
+		}
+	}
+	for _, e := range exprs {
 		if err := c.expr(e); err != nil {
 			return err
 		}
