@@ -115,7 +115,7 @@ func (a *attempt) ready(ctx context.Context) *Result {
 	for a.turns < a.limits.Steps {
 		if a.scene == nil {
 			begun := time.Now()
-			scene, err := a.look(ctx, perception.Want{Image: true})
+			scene, err := a.lookAnew(ctx)
 			a.looking += time.Since(begun)
 			if err != nil {
 				return a.ended(wire.From(err))

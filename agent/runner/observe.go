@@ -87,13 +87,33 @@ func (a *attempt) settle(ctx context.Context, before *perception.Scene, out tool
 		}
 		rests := trees && scene.Hash == next.Hash || calm >= 2 || calm >= 1 && !trees
 		took := time.Since(begun)
-		if rests && (took >= reactionTime || differs(before, next)) {
+		if rests && (took >= reactionTime || differs(before, next)) && a.expected(2, next) {
 			return next, false, nil
 		}
 		if took >= a.limits.Settle {
 			return next, !rests, nil
 		}
 		scene = next
+	}
+}
+
+// expected tells whether a scene is the one that is waited for, for the step that
+// is so many after the last one of the record.
+func (a *attempt) expected(after int, scene *perception.Scene) bool {
+	return a.Expect == nil || a.Expect(a.steps+after, scene)
+}
+
+// lookAnew looks at what the next step is decided on, and again for as long as it
+// is not what is waited for.
+func (a *attempt) lookAnew(ctx context.Context) (*perception.Scene, error) {
+	for begun := time.Now(); ; {
+		scene, err := a.look(ctx, perception.Want{Image: true})
+		if err != nil || a.expected(1, scene) || time.Since(begun) >= a.limits.Settle {
+			return scene, err
+		}
+		if sleep(ctx, pollPause-time.Since(a.began)) != nil {
+			return nil, a.whyEnded(ctx)
+		}
 	}
 }
 

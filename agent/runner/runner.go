@@ -48,6 +48,11 @@ type Runner struct {
 	Screens    bool            // send the planner a picture of each screen; without, of those alone that have no elements
 	Trajectory string          // folder, made if needed; "" keeps no trajectory
 
+	// Expect tells whether a screen that rests is the one that step n of the record
+	// is to be decided on; it is given the limit for settling to become that. nil:
+	// any screen is.
+	Expect func(n int, scene *perception.Scene) bool
+
 	Limits  Limits
 	Clock   func() time.Time // for timestamps; time.Now if nil
 	Logger  *slog.Logger     // nothing is logged if nil

@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"phonerack/agent/phone"
 	"phonerack/agent/runner/record"
@@ -43,7 +44,8 @@ func Run(ctx context.Context, dir string, o Options) (replay.Report, error) {
 	if err != nil {
 		return replay.Report{}, err
 	}
-	sim, err := simulate(rec.Task.Phone, o)
+	clock := &clock{now: rec.Task.Started}
+	sim, err := simulate(rec.Task.Phone, o, clock)
 	if err != nil {
 		return replay.Report{}, err
 	}
@@ -63,8 +65,34 @@ func Run(ctx context.Context, dir string, o Options) (replay.Report, error) {
 		return replay.Report{}, err
 	}
 	return replay.Run(ctx, rec, replay.Phone{Source: p, Controls: p.Under(free{}), Reads: p}, replay.Options{
-		Params: o.Params, Fast: true, Trajectory: o.Trajectory, Logger: o.Logger,
+		Params: o.Params, Fast: true, At: clock.set, Trajectory: o.Trajectory, Logger: o.Logger,
 	})
+}
+
+// clock is the simulated phone's: the record's time, and on top of it what the phone itself waits.
+type clock struct {
+	mu  sync.Mutex
+	now time.Time // guarded by mu
+}
+
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) Sleep(ctx context.Context, d time.Duration) error {
+	c.set(c.Now().Add(d))
+	return ctx.Err()
+}
+
+// set goes forward only.
+func (c *clock) set(t time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if t.After(c.now) {
+		c.now = t
+	}
 }
 
 // free is the fence of a phone that nobody else uses.
@@ -80,7 +108,7 @@ var versions = []int{7, 8, 9, 10, 11, 12, 14, 15}
 var errUnlike = errors.New("no simulated phone is like the recorded one")
 
 // simulate makes a phone like the recorded one.
-func simulate(p record.Phone, o Options) (*phonesim.Phone, error) {
+func simulate(p record.Phone, o Options, clock *clock) (*phonesim.Phone, error) {
 	release, _, _ := strings.Cut(p.Android, ".")
 	version, err := strconv.Atoi(release)
 	if err != nil || !slices.Contains(versions, version) {
@@ -92,13 +120,14 @@ func simulate(p record.Phone, o Options) (*phonesim.Phone, error) {
 	}
 	language, _, _ := strings.Cut(p.Locale, "-")
 	display, err := screen.New(screen.Config{
-		Width: width, Height: height, Density: p.Density, Language: language, Seed: o.Seed, Apps: o.Apps,
+		Width: width, Height: height, Density: p.Density, Language: language, Seed: o.Seed, Apps: o.Apps, Clock: clock.Now,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errUnlike, err)
 	}
 	device, err := android.New(android.Config{
 		Version: version, Serial: p.Serial, Model: p.Model, Manufacturer: p.Manufacturer, Screen: display, Seed: uint64(o.Seed),
+		Clock: clock.Now, Sleep: clock.Sleep,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errUnlike, err)

@@ -86,31 +86,39 @@ func at(lines []string, i int) string {
 	return ""
 }
 
-// compareSteps returns what differs between a recorded step and the one that was
-// taken in its place. Where the screen that it has come to is compared, how that
-// came about is not: a page may have loaded sooner.
-func compareSteps(was, now *record.Step, screenFollows bool) []string {
-	effect, effectNow := was.Effect, now.Effect
-	changes, changesNow := was.Changes, now.Changes
-	if screenFollows {
-		effect, effectNow, changes, changesNow = "", "", nil, nil
-	}
-	for _, part := range []struct{ name, was, now string }{
+// compareActs returns what differs between a recorded step and the one that was
+// taken in its place, its effect aside.
+func compareActs(was, now *record.Step) []string {
+	return firstOf([]part{
 		{"step", stepWords(was), stepWords(now)},
 		{"target", was.Target, now.Target},
 		{"touch", fmt.Sprint(was.Points), fmt.Sprint(now.Points)},
 		{"outcome", outcomeWords(was), outcomeWords(now)},
 		{"text", was.Text, now.Text},
-		{"effect", effect, effectNow},
 		{"message", was.Message, now.Message},
 		{"result", was.Result, now.Result},
-	} {
-		a, b := timeless(part.was), timeless(part.now)
-		if a != b {
-			return []string{"- " + part.name + " " + a, "+ " + part.name + " " + b}
+	})
+}
+
+// compareEffects returns what differs in what they came to.
+func compareEffects(was, now *record.Step) []string {
+	if lines := firstOf([]part{{"effect", was.Effect, now.Effect}}); lines != nil {
+		return lines
+	}
+	return lineDiff(timelessAll(was.Changes), timelessAll(now.Changes))
+}
+
+// part is one thing that is compared.
+type part struct{ name, was, now string }
+
+// firstOf returns the first part that differs.
+func firstOf(parts []part) []string {
+	for _, p := range parts {
+		if a, b := timeless(p.was), timeless(p.now); a != b {
+			return []string{"- " + p.name + " " + a, "+ " + p.name + " " + b}
 		}
 	}
-	return lineDiff(timelessAll(changes), timelessAll(changesNow))
+	return nil
 }
 
 func timelessAll(lines []string) []string {

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"testing/fstest"
 	"testing/synctest"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -37,14 +38,46 @@ type live struct{}
 
 func (live) Check() error { return nil }
 
-// simulated attaches to a simulated phone with these apps, in a bubble.
-func simulated(t *testing.T, apps fs.FS) *phone.Phone {
+// clock is a phone's own time, in which waiting is all that passes.
+type clock struct {
+	mu  sync.Mutex // guards now
+	now time.Time
+}
+
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) Sleep(ctx context.Context, d time.Duration) error {
+	c.set(c.Now().Add(d))
+	return ctx.Err()
+}
+
+func (c *clock) set(t time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if t.After(c.now) {
+		c.now = t
+	}
+}
+
+// simulated attaches to a simulated phone with these apps, in a bubble; c is its
+// clock, nil for the bubble's.
+func simulated(t *testing.T, apps fs.FS, c *clock) *phone.Phone {
 	t.Helper()
-	engine, err := screen.New(screen.Config{Width: 360, Height: 800, Density: 140, Apps: apps, Seed: 1})
+	display := screen.Config{Width: 360, Height: 800, Density: 140, Apps: apps, Seed: 1}
+	system := android.Config{Version: 14, Serial: "SIM7"}
+	if c != nil {
+		display.Clock, system.Clock, system.Sleep = c.Now, c.Now, c.Sleep
+	}
+	engine, err := screen.New(display)
 	if err != nil {
 		t.Fatal(err)
 	}
-	device, err := android.New(android.Config{Version: 14, Serial: "SIM7", Screen: engine})
+	system.Screen = engine
+	device, err := android.New(system)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +114,7 @@ func recorded(t *testing.T, task runner.Task, decide planner.Planner) string {
 	t.Helper()
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		p := simulated(t, nil)
+		p := simulated(t, nil, nil)
 		r := &runner.Runner{
 			Observer: perception.NewObserver(p, perception.Options{}), Controls: p.Under(live{}), Planner: decide,
 			Slot: 1, Phone: "SIM7", Trajectory: dir,
@@ -112,7 +145,7 @@ func again(t *testing.T, dir string, apps fs.FS, o replay.Options) (replay.Repor
 	}
 	var report replay.Report
 	synctest.Test(t, func(t *testing.T) {
-		p := simulated(t, apps)
+		p := simulated(t, apps, nil)
 		report, err = replay.Run(t.Context(), rec, replay.Phone{Source: p, Controls: p.Under(live{})}, o)
 	})
 	return report, err
@@ -125,6 +158,43 @@ func TestReplayFindsNothingOnTheSamePhone(t *testing.T) {
 		if err != nil || report.Steps != report.Of || report.Steps < 4 || report.Differs != 0 || report.Result.Outcome != runner.Succeeded {
 			t.Errorf("fast %t: %+v, %v", fast, report, err)
 		}
+	}
+}
+
+// thoughtful thinks about each decision.
+type thoughtful struct {
+	planner.Planner
+	thinks time.Duration
+}
+
+func (p thoughtful) Decide(ctx context.Context, req planner.Request) (planner.Decision, error) {
+	time.Sleep(p.thinks)
+	return p.Planner.Decide(ctx, req)
+}
+
+// TestReplayKeepsTheTimeOfTheRecord: what an app does by itself comes at the same
+// step, however long the planner thought, and how fast the replay is.
+func TestReplayKeepsTheTimeOfTheRecord(t *testing.T) {
+	for _, thinks := range []time.Duration{0, 400 * time.Millisecond, time.Second, 3 * time.Second, 20 * time.Second} {
+		t.Run(thinks.String(), func(t *testing.T) {
+			dir := recorded(t, runner.Task{Goal: goal}, thoughtful{shipped(t), thinks})
+			rec, err := replay.Load(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			synctest.Test(t, func(t *testing.T) {
+				time.Sleep(time.Hour) // another day
+				c := &clock{now: rec.Task.Started}
+				p := simulated(t, nil, c)
+				report, err := replay.Run(t.Context(), rec, replay.Phone{Source: p, Controls: p.Under(live{})}, replay.Options{Fast: true, At: c.set})
+				if err != nil || report.Steps != report.Of {
+					t.Errorf("by the record's time: %v\n%s", err, strings.Join(report.Lines, "\n"))
+				}
+			})
+			if report, err := again(t, dir, nil, replay.Options{}); err != nil {
+				t.Errorf("as slowly as the record: %v\n%s", err, strings.Join(report.Lines, "\n"))
+			}
+		})
 	}
 }
 
@@ -210,7 +280,7 @@ func TestAlteringOneDecisionFailsNamingTheStep(t *testing.T) {
 			return err == nil
 		}, "target"},
 		{"another text", func(s *record.Step) bool { return args(s, "input_text", "kettle", "kettl") }, "Results"},
-		{"another app", func(s *record.Step) bool { return args(s, "launch_app", "shop", "messenger") }, "com.phonerack.messenger"},
+		{"another app", func(s *record.Step) bool { return args(s, "launch_app", "shop", "messenger") }, "app com.phonerack.messenger"},
 		{"another message", func(s *record.Step) bool { return args(s, "finish", "kettle is", "kettle was") }, "message"},
 		{"another end", func(s *record.Step) bool { return args(s, "finish", "true", "false") }, "end"},
 	} {

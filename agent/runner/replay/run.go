@@ -32,11 +32,17 @@ type Phone struct {
 
 // Options of Run; the zero value is usable.
 type Options struct {
-	Params     map[string]string // values of the task's parameters, which the record does not hold
-	Fast       bool              // decide at once; otherwise as slowly as the planner did, and people
-	Trajectory string            // where to write the replay's own trajectory; "" nowhere
-	Registry   *tools.Registry   // tools.Default() if nil
-	Logger     *slog.Logger      // nothing is logged if nil
+	Params map[string]string // values of the task's parameters, which the record does not hold
+	Fast   bool              // decide at once; otherwise as slowly as the planner did, and people
+
+	// At is told the moments of the record, never an earlier one: a simulated phone
+	// sets its clock by it, so that what an app does by itself comes at the step at
+	// which it came. May be nil.
+	At func(time.Time)
+
+	Trajectory string          // where to write the replay's own trajectory; "" nowhere
+	Registry   *tools.Registry // tools.Default() if nil
+	Logger     *slog.Logger    // nothing is logged if nil
 }
 
 // Report is what a replay came to.
@@ -59,15 +65,16 @@ func Run(ctx context.Context, rec *Record, phone Phone, o Options) (Report, erro
 			"reason": fmt.Sprintf("the record does not hold the value of the parameter %.40q, which has to be given", name),
 		})
 	}
-	eyes := &eyes{Observer: perception.NewObserver(phone.Source, perception.Options{}), player: p}
+	eyes := &eyes{Observer: perception.NewObserver(phone.Source, perception.Options{})}
 	p.eyes = eyes
 	ctx, p.stop = context.WithCancelCause(ctx)
 	defer p.stop(nil)
+	p.at(rec.Task.Started)
 	r := runner.Runner{
 		Observer: eyes, Controls: phone.Controls, Planner: p, Registry: o.Registry,
 		Reads: phone.Reads, Documents: phone.Documents, Keep: phone.Keep, Install: phone.Install, Ask: p.answer,
 		Slot: rec.Task.Slot, Phone: rec.Task.Phone.Name, Device: rec.Task.Phone,
-		Trajectory: o.Trajectory, Logger: o.Logger, OnStep: p.took, Limits: runner.Limits{Decide: maxThought},
+		Trajectory: o.Trajectory, Logger: o.Logger, OnStep: p.took, Expect: p.expects, Limits: p.limits(),
 	}
 	var err error
 	report.Result, err = r.Run(ctx, p.task())
@@ -82,58 +89,42 @@ func Run(ctx context.Context, rec *Record, phone Phone, o Options) (Report, erro
 	return report, err
 }
 
-// maxThought is longer than any planner thought.
-const maxThought = time.Hour
+// limits are those of a runner that records, but for the planner's time. In a
+// replay that takes no time to decide, a look before each touch shows what came
+// while the planner thought, if it ever thought for long.
+func (p *player) limits() runner.Limits {
+	l := runner.Limits{Decide: time.Hour}
+	for _, act := range p.acts {
+		if p.options.Fast && act.Times.Decide > longThought.Milliseconds() {
+			l.Fresh = 1
+		}
+	}
+	return l
+}
 
-// Apps do things by themselves: a page loads, a popup comes. What the record
-// shows next may come later than it did then.
-const (
-	patience = 8 * time.Second // in all, for one screen of the record
-	glance   = 300 * time.Millisecond
-)
+// longThought is as long as a runner trusts its look.
+const longThought = 5 * time.Second
 
-// eyes keep the newest scene, which is the one that is decided on. Where the
-// runner waits for a screen to rest, they wait for the one that the record shows
-// next; the looks of tools, which are without a picture, see what is there.
+// at tells the phone what time it is in the record.
+func (p *player) at(t time.Time) {
+	if p.options.At != nil && t.After(p.now) {
+		p.now = t
+		p.options.At(t)
+	}
+}
+
+// eyes keep the newest scene, which is the one that is decided on.
 type eyes struct {
 	runner.Observer
-	player *player
 	newest *perception.Scene
-
-	step    int           // of the record, that is waited for
-	waited  time.Duration // for it so far
-	closest []string      // what differed in the scene that came closest to it
 }
 
 func (e *eyes) Observe(ctx context.Context, want perception.Want) (*perception.Scene, error) {
-	for {
-		scene, err := e.Observer.Observe(ctx, want)
-		if err != nil {
-			return nil, err
-		}
+	scene, err := e.Observer.Observe(ctx, want)
+	if err == nil {
 		e.newest = scene
-		next, lines := e.player.next(scene)
-		if next == nil || !want.Image {
-			return scene, nil
-		}
-		if e.step != next.N {
-			e.step, e.waited, e.closest = next.N, 0, nil
-		}
-		if e.closest == nil || len(lines) < len(e.closest) {
-			e.closest = lines
-		}
-		if e.waited >= patience {
-			return scene, nil
-		}
-		e.waited += glance
-		timer := time.NewTimer(glance)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return scene, nil
-		}
 	}
+	return scene, err
 }
 
 // player decides as the record did. All its methods are called by the one
@@ -147,35 +138,10 @@ type player struct {
 	stop    context.CancelCauseFunc
 
 	taken   int         // acts that were taken and compared
-	acting  bool        // the screen of the act after those was seen
+	now     time.Time   // that At was told last
+	unmet   []string    // how the first screen that rested after the present act differs from the recorded one
 	over    bool        // all acts were taken, and the end is none of their making
 	differs *difference // the first one
-}
-
-// next returns the step whose screen the record shows next, and what differs in
-// it; nil if it is this one or none.
-func (p *player) next(scene *perception.Scene) (*record.Step, []string) {
-	n := p.taken
-	if p.acting {
-		n++
-	}
-	if n >= len(p.acts) || p.differs != nil || p.over {
-		return nil, nil
-	}
-	if lines := compareScenes(p.acts[n], scene, p.mask.Scene(scene)); lines != nil {
-		return p.acts[n], lines
-	}
-	p.acting = true
-	return nil, nil
-}
-
-// unlike returns what differs from the screen of an act that was waited for: in
-// the scene that came closest to it, since more may have changed meanwhile.
-func (p *player) unlike(act *record.Step, lines []string) []string {
-	if c := p.eyes.closest; p.eyes.step == act.N && c != nil && (lines == nil || len(c) < len(lines)) {
-		return c
-	}
-	return lines
 }
 
 // task is the recorded task, with room for all of its steps.
@@ -215,12 +181,14 @@ func (p *player) Decide(ctx context.Context, req planner.Request) (planner.Decis
 	}
 	scene := p.eyes.newest
 	if lines := compareScenes(act, scene, p.mask.Scene(scene)); lines != nil {
-		p.found(act, p.unlike(act, lines)...)
+		p.found(act, lines...)
 		return planner.Decision{}, errStopped
 	}
+	p.unmet = nil
 	if err := p.think(ctx, act.Times.Decide); err != nil {
 		return planner.Decision{}, err
 	}
+	p.at(act.At.Add(time.Duration(act.Times.Decide) * time.Millisecond))
 	args, err := record.Reveal(act.Arguments, p.options.Params)
 	if err != nil {
 		p.found(act, err.Error())
@@ -229,10 +197,10 @@ func (p *player) Decide(ctx context.Context, req planner.Request) (planner.Decis
 	return planner.Decision{StepIndex: act.Decision, Tool: act.Tool, Arguments: onScreen(args, act.Screen, scene.Generation)}, nil
 }
 
-// think takes as long as the record says.
+// think takes as long as the record says, or next to nothing.
 func (p *player) think(ctx context.Context, ms int64) error {
 	if p.options.Fast {
-		return ctx.Err()
+		ms = 1
 	}
 	t := time.NewTimer(time.Duration(ms) * time.Millisecond)
 	defer t.Stop()
@@ -298,35 +266,63 @@ func (p *player) took(now runner.Step) {
 		return
 	}
 	act := p.acts[p.taken]
-	if lines := p.unlike(act, nil); !p.acting && lines != nil {
-		p.found(act, lines...)
-		return
+	lines := compareActs(act, &now)
+	if lines == nil {
+		lines = p.unmet
 	}
-	after := p.after(act, &now)
-	lines := compareSteps(act, &now, after != nil)
-	if lines == nil && after != nil {
-		if lines = compareScenes(after, p.eyes.newest, p.mask.Scene(p.eyes.newest)); lines != nil {
-			lines = p.unlike(after, lines)
-		}
+	if lines == nil {
+		lines = compareEffects(act, &now)
+	}
+	if lines == nil {
+		lines = p.compareAfter(&now)
 	}
 	if lines != nil {
 		p.found(act, lines...)
 		return
 	}
 	p.taken++
-	p.acting = p.taken < len(p.acts) && compareScenes(p.acts[p.taken], p.eyes.newest, p.mask.Scene(p.eyes.newest)) == nil
+	p.unmet = nil
+	if p.taken < len(p.acts) { // the runner may look again before it asks
+		p.at(p.acts[p.taken].At)
+	}
 }
 
-// after returns the step whose screen the record shows as what this one has come
-// to: the next one, if it was decided on without another look.
-func (p *player) after(act, now *record.Step) *record.Step {
-	if p.taken+1 == len(p.acts) || now.Effect == "not seen" {
+// expects tells whether a screen that rests is the one of the n-th step that is
+// taken again. Phones are not equally fast: it is given time to come.
+func (p *player) expects(n int, scene *perception.Scene) bool {
+	i := n - 1
+	if i >= len(p.acts) || i == p.taken+1 && p.after() == nil || p.differs != nil || p.over {
+		return true
+	}
+	p.at(p.acts[i].At)
+	lines := compareScenes(p.acts[i], scene, p.mask.Scene(scene))
+	if p.unmet == nil || lines == nil {
+		p.unmet = lines
+	}
+	return lines == nil
+}
+
+// after returns the step whose scene is what the present one has come to, nil if
+// the record does not have it: it is the next step's if that was decided on it
+// without another look.
+func (p *player) after() *record.Step {
+	if p.taken+1 >= len(p.acts) {
 		return nil
 	}
-	if next := p.acts[p.taken+1]; next.N == act.N+1 && next.Times.Observe == 0 {
-		return next
+	act, next := p.acts[p.taken], p.acts[p.taken+1]
+	if next.N != act.N+1 || next.Times.Observe > 0 {
+		return nil
 	}
-	return nil
+	return next
+}
+
+// compareAfter returns what differs in the screen that a step has come to.
+func (p *player) compareAfter(now *record.Step) []string {
+	next, scene := p.after(), p.eyes.newest
+	if next == nil || now.Effect == "not seen" {
+		return nil
+	}
+	return compareScenes(next, scene, p.mask.Scene(scene))
 }
 
 // end compares how the attempt ended with how the record did.
