@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,7 +28,8 @@ import (
 )
 
 // agentsVariable names the variable that makes this test binary a process of
-// agents alone, so that its memory is theirs: "PHONES SECONDS".
+// agents alone, so that its memory is theirs: "PHONES SECONDS STEPS", of which the
+// last two bound it.
 const agentsVariable = "PHONERACK_AGENTS"
 
 // What a phone and a planner take by themselves, about as a phone at USB 2 with
@@ -51,8 +53,8 @@ type measured struct {
 
 // agents runs n phones for a while and prints what it measured.
 func agents(spec string) int {
-	var n, seconds int
-	if _, err := fmt.Sscan(spec, &n, &seconds); err != nil {
+	var n, seconds, steps int
+	if _, err := fmt.Sscan(spec, &n, &seconds, &steps); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 2
 	}
@@ -67,8 +69,13 @@ func agents(spec string) int {
 	defer cancel()
 	all := make([]*meter, n)
 	var wg sync.WaitGroup
+	var done atomic.Int64
 	for i := range all {
-		all[i] = &meter{raw: raw}
+		all[i] = &meter{raw: raw, counted: func() {
+			if done.Add(1) >= int64(steps) {
+				cancel()
+			}
+		}}
 		wg.Go(func() { all[i].work(ctx, filepath.Join(dir, strconv.Itoa(i))) })
 	}
 	wg.Wait()
@@ -121,7 +128,8 @@ func peakMiB() float64 {
 // time in which at least one of their answers is on its way.
 type meter struct {
 	tools.Unsupported
-	raw []byte
+	raw     []byte
+	counted func() // called after each step that was measured
 
 	mu      sync.Mutex // guards what follows
 	waiting int        // answers on their way
@@ -220,6 +228,7 @@ func (m *meter) work(ctx context.Context, dir string) {
 				phone := m.waited - waited
 				m.added = append(m.added, float64((all-phone).Microseconds())/1000)
 				m.waits = append(m.waits, float64(phone.Microseconds())/1000)
+				m.counted()
 			}
 			begun, waited = time.Now(), m.waited
 		}
@@ -311,13 +320,14 @@ func dump(screen int) []byte {
 	return b.Bytes()
 }
 
-// measure runs a process of agents.
-func measure(tb testing.TB, phones, seconds int) measured {
+// measure runs a process of agents for so long, or until they have taken so many
+// steps together.
+func measure(tb testing.TB, phones, seconds, steps int) measured {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(tb.Context(), time.Duration(seconds)*time.Second+time.Minute)
 	defer cancel()
 	c := exec.CommandContext(ctx, os.Args[0], "-test.run=^$")
-	c.Env = append(os.Environ(), fmt.Sprintf("%s=%d %d", agentsVariable, phones, seconds))
+	c.Env = append(os.Environ(), fmt.Sprintf("%s=%d %d %d", agentsVariable, phones, seconds, steps))
 	var stderr bytes.Buffer
 	c.Stderr = &stderr
 	out, err := c.Output()
@@ -336,7 +346,7 @@ func BenchmarkAgentStep(b *testing.B) {
 	for _, phones := range []int{1, 40} {
 		b.Run(fmt.Sprintf("phones=%d", phones), func(b *testing.B) {
 			for range b.N {
-				m := measure(b, phones, 60)
+				m := measure(b, phones, 60, 1<<30)
 				if m.Steps < 5*phones {
 					b.Fatalf("%d steps only", m.Steps)
 				}
@@ -353,8 +363,8 @@ func BenchmarkAgentStep(b *testing.B) {
 
 // TestFortyAgentsFitInTheirMemory: at most 256 MiB for all of the process.
 func TestFortyAgentsFitInTheirMemory(t *testing.T) {
-	m := measure(t, 40, 15)
-	if m.MiB <= 0 || m.MiB > 256*memoryFactor || m.Steps < 10 || m.Elements < 50 {
+	m := measure(t, 40, 120, 80)
+	if m.MiB <= 0 || m.MiB > 256*memoryFactor || m.Steps < 80 || m.Elements < 50 {
 		t.Errorf("%+v", m)
 	}
 	t.Logf("%+v", m)

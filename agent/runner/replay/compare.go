@@ -102,10 +102,21 @@ func compareActs(was, now *record.Step) []string {
 
 // compareEffects returns what differs in what they came to.
 func compareEffects(was, now *record.Step) []string {
-	if lines := firstOf([]part{{"effect", was.Effect, now.Effect}}); lines != nil {
+	screen, _, _ := strings.Cut(was.Scene, "\n")
+	drawn := strings.Contains(screen, " no-tree ")
+	if lines := firstOf([]part{{"effect", effectWords(was, drawn), effectWords(now, drawn)}}); lines != nil {
 		return lines
 	}
 	return lineDiff(timelessAll(was.Changes), timelessAll(now.Changes))
+}
+
+// effectWords is the effect of a step, where there are elements without what only
+// pictures tell: those move by themselves.
+func effectWords(s *record.Step, drawn bool) string {
+	if s.Effect == "picture changed" && !drawn {
+		return "no change"
+	}
+	return s.Effect
 }
 
 // part is one thing that is compared.
