@@ -32,3 +32,29 @@ func TestPagesAreReadStrictly(t *testing.T) {
 		}
 	}
 }
+
+// FuzzPages: ranges ascend, and nothing else than them is let through.
+func FuzzPages(f *testing.F) {
+	for _, s := range []string{"", "3", "1-3,7", "1-,2", "+1", "1-100000", "9,1"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		ranges, err := parsePages(s)
+		if err != nil {
+			if !wire.Is(err, wire.BadRequest) || ranges != nil {
+				t.Errorf("%q: %v, %v", s, ranges, err)
+			}
+			return
+		}
+		if len(ranges) > 8 || (len(ranges) == 0) != (strings.TrimSpace(s) == "") {
+			t.Errorf("%q: %v", s, ranges)
+		}
+		last := 0
+		for _, r := range ranges {
+			if r.first <= last || r.last < r.first || r.last > maxPage {
+				t.Errorf("%q: %v", s, ranges)
+			}
+			last = r.last
+		}
+	})
+}

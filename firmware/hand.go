@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 
+	"phonerack/agent/frame"
 	"phonerack/agent/perception"
 	"phonerack/agent/planner"
 	"phonerack/agent/tools"
@@ -94,7 +96,7 @@ func clickable(all []perception.Element) []perception.Element {
 }
 
 // observation is a scene as the control socket tells it.
-func observation(scene *perception.Scene) (action.Observation, error) {
+func observation(scene *perception.Scene, marks bool) (action.Observation, error) {
 	o := action.Observation{
 		Generation: scene.Generation, Package: scene.Package, Activity: scene.Activity,
 		Width: scene.Width, Height: scene.Height, Screen: scene.Prompt(), Missing: scene.Missing,
@@ -103,7 +105,27 @@ func observation(scene *perception.Scene) (action.Observation, error) {
 		return o, nil
 	}
 	o.Image = scene.Picture.JPEG
-	return o, nil
+	if !marks {
+		return o, nil
+	}
+	var err error
+	o.Image, err = marked(scene)
+	return o, err
+}
+
+// gridCells is how many cells a grid has along each side; a tenth of the screen is told at a glance.
+const gridCells = 10
+
+// marked draws the elements' indices on the picture, or a grid where there is nothing to name.
+func marked(scene *perception.Scene) ([]byte, error) {
+	if scene.NoTree != "" {
+		return scene.Picture.Grid(gridCells, gridCells)
+	}
+	marks := make([]frame.Mark, len(scene.Elements))
+	for i, e := range scene.Elements {
+		marks[i] = frame.Mark{Label: strconv.Itoa(e.Index), Bounds: e.Bounds}
+	}
+	return scene.Picture.Marked(marks)
 }
 
 // pointer notes where the tap tool would touch, and touches nothing.

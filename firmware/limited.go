@@ -13,7 +13,7 @@ type limitedPhone struct {
 	refusal error
 }
 
-func (p limitedPhone) Observe(context.Context, bool) (action.Observation, error) {
+func (p limitedPhone) Observe(context.Context, action.Want) (action.Observation, error) {
 	return action.Observation{}, p.refusal
 }
 

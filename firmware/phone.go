@@ -66,12 +66,12 @@ func (s *slot) refuse(state action.PhoneState) error {
 	return wire.Refuse(code, args)
 }
 
-func (p readyPhone) Observe(ctx context.Context, image bool) (action.Observation, error) {
-	scene, err := p.hand.observe(ctx, image)
+func (p readyPhone) Observe(ctx context.Context, want action.Want) (action.Observation, error) {
+	scene, err := p.hand.observe(ctx, want.Image)
 	if err != nil {
 		return action.Observation{}, p.explain(ctx, "observe", "", err)
 	}
-	return observation(scene)
+	return observation(scene, want.Marks)
 }
 
 func (p readyPhone) Element(ctx context.Context, generation uint64, index int) (x, y int, err error) {

@@ -2,8 +2,11 @@ package firmware_test
 
 import (
 	"archive/tar"
+	"bytes"
 	"context"
 	"fmt"
+	"image"
+	"image/jpeg"
 	"io"
 	"log/slog"
 	"net"
@@ -315,6 +318,16 @@ func TestFilesAndScreen(t *testing.T) {
 	if o.Package != "com.phonerack.shop" || !strings.Contains(o.Screen, "[0] ") || len(o.Image) < 1000 {
 		t.Errorf("observation of %s, %d bytes of picture:\n%s", o.Package, len(o.Image), o.Screen)
 	}
+	var marked action.Observation
+	if err := b.Call(t.Context(), "observe", action.ObserveArgs{SlotArgs: slotArgs(1), Marks: true}, &marked); err != nil {
+		t.Fatal(err)
+	}
+	plain, _ := screenshot(t, o.Image)
+	drawn, reddest := screenshot(t, marked.Image)
+	if plain != drawn || reddest < 100 {
+		t.Errorf("the marks are not on the picture: %v of %v, the reddest pixel is %d", drawn, plain, reddest)
+	}
+	o = marked
 	stale := action.TapArgs{SlotArgs: slotArgs(1), Element: new(int), Generation: o.Generation + 1}
 	if err := b.Call(t.Context(), "tap", stale, nil); !wire.Is(err, wire.StaleElement) {
 		t.Errorf("stale element: %v", err)
@@ -326,6 +339,22 @@ func TestFilesAndScreen(t *testing.T) {
 	if err := b.Call(t.Context(), "tap", far, nil); !wire.Is(err, wire.BadRequest) {
 		t.Errorf("off the screen: %v", err)
 	}
+}
+
+// screenshot decodes a picture and tells its size, and by how much its reddest pixel is redder than green and blue.
+func screenshot(t *testing.T, b []byte) (size image.Point, reddest int) {
+	t.Helper()
+	img, err := jpeg.Decode(bytes.NewReader(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for y := range img.Bounds().Dy() {
+		for x := range img.Bounds().Dx() {
+			r, g, b, _ := img.At(x, y).RGBA()
+			reddest = max(reddest, int(r>>8)-int(max(g, b)>>8))
+		}
+	}
+	return img.Bounds().Size(), reddest
 }
 
 const shopGoal = "search the shop for a kettle and put it in the basket"

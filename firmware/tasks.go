@@ -158,8 +158,8 @@ func (t *task) attempt(spec action.TaskSpec) (result runner.Result) {
 func (t *task) conclude(result runner.Result) {
 	status := t.snapshot()
 	status.State = taskState(result)
-	status.Message, status.Refusal = result.Message, result.Refusal
-	status.Steps, status.Wrote, status.Ended = result.Steps, result.Wrote, time.Now().UTC()
+	status.Message, status.Refusal, status.Result = result.Message, result.Refusal, result.Object
+	status.Steps, status.Tokens, status.Wrote, status.Ended = result.Steps, result.Tokens, result.Wrote, time.Now().UTC()
 	if err := t.rack.taskLog.put(status); err != nil {
 		t.log.Error("the task's result could not be written down yet", "err", err)
 		t.rack.owe(status)

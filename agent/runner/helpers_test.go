@@ -10,8 +10,10 @@ import (
 	"phonerack/agent/phone/appium"
 	"phonerack/agent/runner"
 	"phonerack/sync/wire"
+	"phonerack/usb/phonesim/android"
 	"phonerack/usb/phonesim/android/apk"
 	"phonerack/usb/phonesim/android/apk/apktest"
+	"phonerack/usb/phonesim/android/uia2"
 )
 
 // helped attaches to the rig's phone anew, with the helper apps installed and
@@ -96,5 +98,40 @@ func TestShippedTasksWithHelpersAndWithout(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// TestTasksWhoseHelperFails: whatever becomes of the server in the middle of a
+// task, the task goes on without it.
+func TestTasksWhoseHelperFails(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		faults uia2.Faults
+	}{
+		{"crashes", uia2.Faults{Crash: true}},
+		{"hangs", uia2.Faults{Hang: true}},
+		{"not connected", uia2.Faults{Error: uia2.NotConnected}},
+		{"stale object", uia2.Faults{Error: uia2.StaleObject}},
+		{"dead object", uia2.Faults{Error: uia2.DeadObject}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			simulated(t, options{}, func(t *testing.T, r *rig) {
+				defer r.helped(t)()
+				turns := 0
+				var steps []runner.Step
+				result, _ := r.run(t, runner.Task{Goal: shopGoal}, func(work *runner.Runner) {
+					work.OnStep = func(s runner.Step) {
+						steps = append(steps, s)
+						if turns++; turns == 2 {
+							r.device.ChangeFaults(func(f *android.Faults) { f.Server = c.faults })
+						}
+					}
+				})
+				if turns <= 2 {
+					t.Errorf("%d turns: the fault came too late", turns)
+				}
+				r.wantEnd(t, result, steps, shopGoal, "")
+			})
+		})
 	}
 }

@@ -73,7 +73,7 @@ var stopApp = Tool{
 
 var listApps = Tool{
 	Name:        "list_apps",
-	Description: "List the apps that can be started, as lines of package name and label. filter is a part of either.",
+	Description: "List the apps that can be started, as lines of package name and, where the phone tells it, label. filter is a part of either.",
 	Schema: json.RawMessage(`{"type": "object", "properties": {
 		"filter": {"type": "string", "minLength": 1, "maxLength": 100}},
 		"additionalProperties": false}`),
@@ -123,7 +123,11 @@ func appLines(apps []phone.App, filter string) string {
 		}
 		b.WriteByte('\n')
 	}
-	if b.Len() == 0 {
+	switch labelled := slices.ContainsFunc(apps, func(a phone.App) bool { return a.Label != "" }); {
+	case b.Len() > 0:
+	case len(apps) > 0 && !labelled:
+		return "no such package; this phone does not tell what its apps are called: list all\n"
+	default:
 		return "no such app\n"
 	}
 	return b.String()

@@ -121,6 +121,10 @@ func TestAppsAreListed(t *testing.T) {
 		}
 		wantNothing(t, p, out)
 	}
+	p.Installed = []phone.App{{Package: "a.chat"}, {Package: "b.shop"}}
+	if out, err := do(t, p.Env(), "list_apps", `{"filter":"Messenger"}`); err != nil || !strings.Contains(out.Result, "does not tell") {
+		t.Errorf("a phone without labels: %q, %v", out.Result, err)
+	}
 	for i := range 900 {
 		p.Installed = append(p.Installed, phone.App{Package: fmt.Sprintf("z.app%d", i), Label: "水壶"})
 	}

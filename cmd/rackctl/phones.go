@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -50,11 +51,21 @@ func remark(p action.PhoneState) string {
 type observeCommand struct {
 	slotArg
 	Image string `help:"Also take a picture and write it to this JPEG file." placeholder:"FILE"`
+	Marks bool   `help:"Draw each element's index on the picture, or a grid where there are no elements."`
+}
+
+// Validate is called by kong.
+func (c observeCommand) Validate() error {
+	if c.Marks && c.Image == "" {
+		return errors.New("--marks are drawn on the picture: name its file with --image")
+	}
+	return nil
 }
 
 func (c observeCommand) Run(s *session) error {
 	var o action.Observation
-	if err := s.client.Call(s.ctx, "observe", action.ObserveArgs{SlotArgs: c.args(), Image: c.Image != ""}, &o); err != nil {
+	args := action.ObserveArgs{SlotArgs: c.args(), Image: c.Image != "", Marks: c.Marks}
+	if err := s.client.Call(s.ctx, "observe", args, &o); err != nil {
 		return err
 	}
 	if c.Image != "" {

@@ -20,6 +20,7 @@ func (a *SlotArgs) slot() int { return a.Slot }
 type ObserveArgs struct {
 	SlotArgs
 	Image bool `json:"image,omitempty" doc:"also take a picture"`
+	Marks bool `json:"marks,omitempty" doc:"draw a box with its index around each element of the picture; a grid where there are none"`
 }
 
 // TapArgs are the arguments of tap and long_press: an element with its generation, a text, or a point.
@@ -162,7 +163,7 @@ func observe(ctx context.Context, c *call, args *ObserveArgs) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.Observe(ctx, args.Image)
+	return p.Observe(ctx, Want{Image: args.Image || args.Marks, Marks: args.Marks})
 }
 
 func phoneInfo(ctx context.Context, c *call, args *SlotArgs) (any, error) {

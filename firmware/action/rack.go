@@ -36,9 +36,15 @@ type Rack interface {
 	TaskFiles(ctx context.Context, id string, w io.Writer) error
 }
 
+// Want says what an observation needs beyond the elements.
+type Want struct {
+	Image bool
+	Marks bool // drawn on the image: the elements, or a grid where there are none
+}
+
 // Phone is one ready phone.
 type Phone interface {
-	Observe(ctx context.Context, image bool) (Observation, error)
+	Observe(ctx context.Context, want Want) (Observation, error)
 	// Element finds the middle of an element of an earlier observation, Text that of a visible text.
 	Element(ctx context.Context, generation uint64, index int) (x, y int, err error)
 	Text(ctx context.Context, text string) (x, y int, err error)
@@ -175,22 +181,24 @@ const (
 
 // TaskStatus is a task as it is remembered.
 type TaskStatus struct {
-	ID        string        `json:"id"`
-	Attempt   int           `json:"attempt"`
-	Slot      int           `json:"slot"`
-	Serial    string        `json:"serial"`
-	Goal      string        `json:"goal"`
-	Params    []string      `json:"params,omitempty"` // names only: a value may be a password
-	State     TaskState     `json:"state"`
-	Message   string        `json:"message,omitempty"`
-	Refusal   *wire.Refusal `json:"refusal,omitempty"`  // why it did not succeed
-	Question  *Question     `json:"question,omitempty"` // what a task that waits asks
-	Steps     int           `json:"steps"`
-	Wrote     bool          `json:"wrote"` // something was sent to the phone, or may have been
-	StartedBy string        `json:"started_by"`
-	Started   time.Time     `json:"started"`
-	Ended     time.Time     `json:"ended,omitzero"`
-	Boot      string        `json:"boot"` // of the rackd that ran it
+	ID        string          `json:"id"`
+	Attempt   int             `json:"attempt"`
+	Slot      int             `json:"slot"`
+	Serial    string          `json:"serial"`
+	Goal      string          `json:"goal"`
+	Params    []string        `json:"params,omitempty"` // names only: a value may be a password
+	State     TaskState       `json:"state"`
+	Message   string          `json:"message,omitempty"`
+	Refusal   *wire.Refusal   `json:"refusal,omitempty"`  // why it did not succeed
+	Result    json.RawMessage `json:"result,omitempty"`   // the object that finish gave
+	Question  *Question       `json:"question,omitempty"` // what a task that waits asks
+	Steps     int             `json:"steps"`
+	Tokens    int             `json:"tokens,omitempty"` // that the planner cost, as it counts or as estimated
+	Wrote     bool            `json:"wrote"`            // something was sent to the phone, or may have been
+	StartedBy string          `json:"started_by"`
+	Started   time.Time       `json:"started"`
+	Ended     time.Time       `json:"ended,omitzero"`
+	Boot      string          `json:"boot"` // of the rackd that ran it
 }
 
 // Question is what a task asks a person.

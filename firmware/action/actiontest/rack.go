@@ -72,9 +72,9 @@ func (r *Rack) Phone(slot int) (action.Phone, error) {
 }
 
 // Observe implements action.Phone.
-func (r *Rack) Observe(_ context.Context, image bool) (action.Observation, error) {
+func (r *Rack) Observe(_ context.Context, want action.Want) (action.Observation, error) {
 	o := action.Observation{Generation: 7, Package: "com.example.shop", Width: 1080, Height: 2400, Screen: "[0] button \"Add\"\n"}
-	if image {
+	if want.Image {
 		o.Image = []byte("jpeg")
 	}
 	return o, nil
