@@ -17,6 +17,7 @@ import (
 	"phonerack/firmware/action"
 	"phonerack/firmware/rehearsal"
 	"phonerack/sync/wire"
+	"phonerack/usb/phonesim"
 )
 
 // lines is a planner whose decisions are written down, each as "tool arguments"; the last one is repeated.
@@ -178,6 +179,33 @@ func TestAPhoneIsPutInOrderAfterATask(t *testing.T) {
 	}
 	if after := b.info(1).Remembered; after.Dirty != nil {
 		t.Errorf("after the task: %+v", after.Dirty)
+	}
+}
+
+func TestAStopWhileAPhoneIsPutInOrderKeepsTheResult(t *testing.T) {
+	b := newBench(t, 1)
+	b.planner = &lines{answers: []string{`launch_app {"package":"com.phonerack.shop"}`, `finish {"message":"done"}`}}
+	b.phones[1].plug(t)
+	b.start()
+	b.await(1, action.Ready)
+	task := b.runTask(1, "look at the shop")
+	for status := task; status.Steps < 2; time.Sleep(time.Millisecond) {
+		if err := b.Call(t.Context(), "task_status", action.TaskArgs{ID: task.ID}, &status); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.phones[1].SetFaults(phonesim.Faults{Hang: true}) // the clean-up does not end by itself
+	if took := b.stop(); took > 5*time.Second {
+		t.Errorf("the stop took %s", took)
+	}
+	b.phones[1].SetFaults(phonesim.Faults{})
+	b.start()
+	if status := b.awaitTask(task.ID, action.Succeeded); status.Message != "done" {
+		t.Errorf("message %q", status.Message)
+	}
+	b.await(1, action.Ready)
+	if dirty := b.info(1).Remembered.Dirty; dirty == nil || dirty.Task != task.ID {
+		t.Errorf("the phone passes for being in order: %+v", dirty)
 	}
 }
 

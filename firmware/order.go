@@ -3,6 +3,7 @@ package firmware
 import (
 	"context"
 	"errors"
+	"runtime/debug"
 	"time"
 
 	"phonerack/agent/phone"
@@ -13,8 +14,40 @@ import (
 	"phonerack/sync/wire"
 )
 
-// orderTimeout bounds a clean-up; it is shorter than the margin of a task's lease.
-const orderTimeout = 25 * time.Second
+// Bounds of what is done before an attempt and after it. The lease has a margin for each: see task.renew.
+const (
+	orderTimeout   = 25 * time.Second // of a clean-up; shorter than the margin of a task's lease
+	helpersTimeout = time.Minute      // until the helpers of a task run
+)
+
+// prepare brings the phone to where an attempt begins: what an earlier task has left is put in order, and the helpers run.
+func (t *task) prepare(within time.Duration) {
+	defer t.survive()
+	t.tidy()
+	t.renew(within)
+	if !t.live.wantsHelpers() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(t.ctx, helpersTimeout)
+	defer cancel()
+	if err := t.live.startHelpers(ctx, t.lease); err != nil {
+		t.log.Warn("the helpers do not run; the task does without", "err", err)
+	}
+}
+
+// renew has the lease last for the attempt and its margin from now on: what comes before the attempt is not at its cost.
+func (t *task) renew(within time.Duration) {
+	if err := t.lease.Renew(within + leaseMargin); err != nil {
+		t.log.Warn("the lease was not renewed", "err", err) // it has ended, and so has t.ctx
+	}
+}
+
+// survive keeps a panic before or after an attempt from being more than this phone's.
+func (t *task) survive() {
+	if p := recover(); p != nil {
+		t.log.Error("work around a task panicked", "panic", p, "stack", string(debug.Stack()))
+	}
+}
 
 // fence is the task's lease; the first write under it marks the phone as not in order, on disk, so that a crash cannot
 // hide what the task left.
@@ -40,7 +73,9 @@ func (t *task) tidy() {
 }
 
 // leave puts the phone in order after the attempt, unless the rack stops or the phone is gone: then the next task does it.
+// It returns soon after the rack has begun to stop.
 func (t *task) leave(result runner.Result) {
+	defer t.survive()
 	if !result.Wrote || wire.Is(asError(result.Refusal), wire.ShuttingDown) || wire.Is(asError(result.Refusal), wire.PhoneLost) {
 		return
 	}
@@ -48,7 +83,10 @@ func (t *task) leave(result runner.Result) {
 	if used == nil {
 		used = []string{}
 	}
-	t.putInOrder(context.WithoutCancel(t.ctx), used)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.ctx))
+	defer cancel()
+	defer context.AfterFunc(t.rack.halt, cancel)()
+	t.putInOrder(ctx, used)
 }
 
 // putInOrder cleans up and forgets that the phone was not in order. used are the apps that the task has used, nil if they

@@ -78,7 +78,9 @@ type Rack struct {
 	tree      *suture.Supervisor
 	socket    net.Listener
 
-	working sync.WaitGroup // tasks
+	working sync.WaitGroup     // tasks
+	halt    context.Context    // ends when the rack begins to stop
+	end     context.CancelFunc // ends halt
 
 	mu       sync.Mutex
 	tasks    map[string]*task             // guarded by mu, as is what follows
@@ -92,6 +94,7 @@ func New(o Options) (*Rack, error) {
 		config: o.Config, planner: o.Planner, screens: o.Screens, log: o.Logger, onReady: o.OnReady,
 		documents: newDocuments(o.Documents, o.Logger), slots: map[int]*slot{}, tasks: map[string]*task{}, owed: map[string]action.TaskStatus{},
 	}
+	r.halt, r.end = context.WithCancel(context.Background())
 	state := o.Config.Rack.State
 	var err error
 	if r.store, err = store.Open(store.Options{Path: filepath.Join(state, "rackd.db"), MaxSize: o.StoreSize, Logger: r.log}); err != nil {
@@ -255,6 +258,7 @@ func (r *Rack) stopTasks() {
 		t.cancel(wire.Refuse(wire.ShuttingDown, nil))
 	}
 	r.mu.Unlock()
+	r.end()
 	if !within(stopTasks, r.working.Wait) {
 		r.log.Error("a task does not stop and is abandoned; it is marked as lost at the next start")
 	}

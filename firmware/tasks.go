@@ -109,12 +109,7 @@ func (t *task) run(spec action.TaskSpec) {
 		}
 	}()
 	t.log.Info("task started", "actor", t.status.StartedBy)
-	t.tidy()
-	if t.live.wantsHelpers() {
-		if err := t.live.startHelpers(t.ctx, t.lease); err != nil {
-			t.log.Warn("the helpers do not run; the task does without", "err", err)
-		}
-	}
+	t.prepare(spec.Within)
 	result := t.attempt(spec)
 	t.leave(result)
 	t.cancel(nil)
@@ -143,6 +138,7 @@ func (t *task) attempt(spec action.TaskSpec) (result runner.Result) {
 	if t.rack.documents != nil {
 		run.Documents = t.rack.documents
 	}
+	t.renew(spec.Within)
 	result, err := run.Run(t.ctx, runner.Task{
 		ID: t.id, Attempt: 1, Goal: spec.Goal, Params: spec.Params, MaxSteps: spec.Steps, Tokens: spec.Tokens,
 		Permissions: spec.Permissions, KeepPopups: spec.LeavePopups, Deadline: time.Now().Add(spec.Within),

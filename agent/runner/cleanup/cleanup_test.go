@@ -244,3 +244,14 @@ func TestGuardMarksBeforeTheFirstWrite(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestGuardAsksTheFenceAgainAfterMarking(t *testing.T) {
+	lease := &fence{}
+	g := Guard(lease, func() error {
+		lease.err = wire.Refuse(wire.NotLeased, nil) // it ends while the mark goes to disk
+		return nil
+	})
+	if err := g.Check(); !wire.Is(err, wire.NotLeased) {
+		t.Errorf("a write under a lease that has ended: %v", err)
+	}
+}

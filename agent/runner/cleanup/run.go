@@ -199,7 +199,7 @@ func (g *guard) Check() error {
 		return err
 	}
 	g.mark = nil
-	return nil
+	return g.fence.Check() // marking has taken its time on a disk
 }
 
 // sleep blocks for d or until ctx ends.
