@@ -17,8 +17,8 @@ import (
 
 // Bounds of work with the helper apps.
 const (
-	helpersLease = 3 * time.Minute // that a start when the phone comes may take
-	helpersStop  = 5 * time.Second
+	helpersLease = 3 * time.Minute         // that a start when the phone comes may take
+	helpersStop  = 1200 * time.Millisecond // less than stopPart: whoever stops a slot waits for it
 )
 
 // helperPackages are the apps that a clean-up leaves alone, because a person wanted them there.
@@ -65,14 +65,23 @@ func (s *slot) helpersOnArrival(ctx context.Context, l *live) {
 	}
 }
 
-// stopHelpers ends the server while the connection is still there.
+// stopHelpers ends the server while the connection is still there. What takes too long ends with the connection, which the
+// caller closes next.
 func (s *slot) stopHelpers(l *live) {
 	if l.helper == nil || !l.helper.Running() || l.conn.Err() != nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), helpersStop)
 	defer cancel()
-	if err := l.helper.Stop(ctx); err != nil {
+	stopped := make(chan error, 1)
+	go func() { stopped <- l.helper.Stop(ctx) }() // it has a bound of its own, which ctx does not shorten
+	var err error
+	select {
+	case err = <-stopped:
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	if err != nil {
 		s.log.Info("the helpers were not stopped; the next connection does it", "phone", l.serial, "err", err)
 	}
 }

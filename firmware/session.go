@@ -40,8 +40,8 @@ func (s *slot) session(ctx, attached context.Context, serial string) error {
 	defer s.close(l.conn)
 	err = s.watch(ctx, l)
 	if _, now := s.snapshot(); now != nil {
-		s.stopHelpers(now)
 		s.part(now)
+		s.stopHelpers(now)
 	}
 	if ctx.Err() == nil {
 		s.become(action.Lost, err.Error())
