@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -115,7 +116,8 @@ func (in *inputs) open(sum string) (*os.File, int64, error) {
 	return f, info.Size(), nil
 }
 
-// prune removes the longest unused files beyond the bound, never the one that is to be kept. in.mu is held.
+// prune removes the longest unused files beyond the bound, never the one that is to be kept nor one that is still being
+// written. in.mu is held.
 func (in *inputs) prune(keep string) {
 	entries, err := os.ReadDir(in.folder)
 	if err != nil {
@@ -137,7 +139,7 @@ func (in *inputs) prune(keep string) {
 		if total <= inputsLimit {
 			return
 		}
-		if f.Name() == keep {
+		if f.Name() == keep || strings.HasPrefix(f.Name(), partPrefix) {
 			continue
 		}
 		if err := os.Remove(filepath.Join(in.folder, f.Name())); err != nil {

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"phonerack/sync/wire"
 )
@@ -72,5 +73,43 @@ func TestInputsAreNamedByTheirContentAndBounded(t *testing.T) {
 	left, err := os.ReadDir(in.folder)
 	if err != nil || len(left) != 1 {
 		t.Errorf("left %v, %v", left, err)
+	}
+}
+
+func TestTheUnfinishedFilesOfACutTaskGo(t *testing.T) {
+	dir := t.TempDir()
+	l := &taskLog{folder: dir, log: slog.New(slog.DiscardHandler)}
+	if err := os.Mkdir(filepath.Join(dir, "a"), 0o750); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{".new-1", ".keep-2", "steps.jsonl", "file-x"} {
+		if err := os.WriteFile(filepath.Join(dir, "a", name), nil, 0o640); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l.clean("a")
+	entries, err := os.ReadDir(filepath.Join(dir, "a"))
+	if err != nil || len(entries) != 2 || entries[0].Name() != "file-x" || entries[1].Name() != "steps.jsonl" {
+		t.Errorf("%v, %v", entries, err)
+	}
+}
+
+func TestAFileThatIsBeingLeftIsNotPruned(t *testing.T) {
+	in, err := newInputs(t.TempDir(), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	long := time.Now().Add(-time.Hour)
+	for _, name := range []string{partPrefix + "1", "old", "new"} { // sparse files
+		path := filepath.Join(in.folder, name)
+		if err := errors.Join(os.WriteFile(path, nil, 0o640), os.Truncate(path, inputsLimit/2), os.Chtimes(path, long, long)); err != nil {
+			t.Fatal(err)
+		}
+		long = long.Add(time.Minute)
+	}
+	in.prune("new")
+	entries, err := os.ReadDir(in.folder)
+	if err != nil || len(entries) != 2 || entries[0].Name() != partPrefix+"1" || entries[1].Name() != "new" {
+		t.Errorf("%v, %v", entries, err)
 	}
 }

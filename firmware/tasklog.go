@@ -117,14 +117,18 @@ func (l *taskLog) endOpen(now time.Time) error {
 	return nil
 }
 
-// clean removes what a trajectory that was cut has begun and not finished.
+// clean removes the files that a task that was cut has begun and not finished.
 func (l *taskLog) clean(id string) {
-	left, err := filepath.Glob(filepath.Join(l.folder, filepath.Base(id), ".index-*"))
-	for _, name := range left {
-		err = errors.Join(err, os.Remove(name))
+	var err error
+	for _, pattern := range []string{".new-*", ".keep-*"} { // of package record, and of keeper
+		left, wrong := filepath.Glob(filepath.Join(l.folder, filepath.Base(id), pattern))
+		err = errors.Join(err, wrong)
+		for _, name := range left {
+			err = errors.Join(err, os.Remove(name))
+		}
 	}
 	if err != nil {
-		l.log.Warn("an unfinished page could not be removed", "task", id, "err", err)
+		l.log.Warn("unfinished files of a task could not be removed", "task", id, "err", err)
 	}
 }
 
