@@ -141,7 +141,7 @@ func (f *file) unpack(at int) error {
 	count, _ := d["N"].(int)
 	start, _ := d["First"].(int)
 	packed, ok := p.stream()
-	if !ok || start < 0 {
+	if !ok || start < 0 || start > maxUnpacked {
 		return nil
 	}
 	if d["DecodeParms"] != nil {
@@ -156,7 +156,7 @@ func (f *file) unpack(at int) error {
 	for range min(count, maxObjects) {
 		number, ok1 := head.value(0).(int)
 		offset, ok2 := head.value(0).(int)
-		if !ok1 || !ok2 || offset < 0 || start+offset > len(text) {
+		if !ok1 || !ok2 || offset < 0 || offset > len(text)-start {
 			break
 		}
 		if err := f.add(number, place{text, start + offset}); err != nil {

@@ -75,6 +75,8 @@ func TestFilesThatTellNothing(t *testing.T) {
 		"encrypted": {append(book(true), "/Encrypt"...), ErrEncrypted},
 		"bomb":      {bomb.Bytes(1), ErrTooLarge},
 		"objects":   {[]byte(strings.Repeat("1 0 obj\n", 101)), ErrTooLarge},
+		"far away":  {[]byte("1 0 obj<</Type/ObjStm/N 1/First 9223372036854775807>>stream\n1 5 \n2 0 obj<</Type/Catalog/Pages 1 0 R>>endobj"), nil},
+		"too far":   {[]byte("1 0 obj<</Type/ObjStm/N 1/First 9>>stream\n1 9223372036854775807 \n2 0 obj<</Type/Catalog/Pages 1 0 R>>endobj"), nil},
 	} {
 		f := &file{text: c.text, objects: map[int]place{}, room: 100, unpacked: 1000}
 		if got, err := f.scan(1, 10); !errors.Is(err, c.err) || len(got) > 0 {
