@@ -51,11 +51,11 @@ func (p *Phone) AnimationsStopped() bool { return p.scales.Load() != nil }
 func (c *Controls) StopAnimations(ctx context.Context) error {
 	r, err := c.write(ctx, scalesTime, stopScales())
 	was, now := cutScales(string(r.Stdout))
-	if was != nil {
+	switch {
+	case was != nil:
 		c.phone.scales.Store(was)
-	}
-	if errors.Is(err, ErrUnknownOutcome) {
-		c.phone.scalesUnsure.Store(true)
+	case err == nil, errors.Is(err, ErrUnknownOutcome), errors.Is(err, ErrRejected), errors.Is(err, ErrDeviceSetup):
+		c.phone.scalesUnsure.Store(true) // it may have run, at least to a part
 	}
 	if err == nil && (now == nil || !now.zero()) {
 		err = fmt.Errorf("the phone said %q: %w", excerpt(r.Stdout, r.Stderr), ErrRejected)

@@ -291,3 +291,29 @@ func TestLaunchPicksTheFirstOfSeveral(t *testing.T) {
 		t.Errorf("sent %q", got)
 	}
 }
+
+func TestAnimationsStoppedInAnOddWayAreRestored(t *testing.T) {
+	stopped := false
+	p, a := attached(t, phonetest.Handset{}, func(r phonetest.Request) (phonetest.Reply, bool) {
+		switch {
+		case strings.HasPrefix(r.Command, "f="+scalesFile): // the phone chatters between the values
+			stopped = true
+			return phonetest.Reply{Stdout: "1.0 1.0 null\nWarning: odd\n0\n0\n0\n"}, true
+		case r.Command == scalesSource.cmd:
+			return phonetest.Reply{Stdout: "1.0\n1.0\nnull\n"}, stopped
+		case strings.HasPrefix(r.Command, "settings put global window_animation_scale 1.0; "):
+			return phonetest.Reply{Stdout: restoredWord + "\n"}, true
+		}
+		return phonetest.Reply{}, false
+	})
+	c := p.Under(forever())
+	if err := c.StopAnimations(t.Context()); !errors.Is(err, ErrRejected) {
+		t.Errorf("got %v", err)
+	}
+	if err := c.RestoreAnimations(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := commands(a); len(got) != 2 || !strings.HasPrefix(got[1], "settings put global window_animation_scale 1.0; ") {
+		t.Errorf("sent %q", got)
+	}
+}
