@@ -1,8 +1,10 @@
 package runner
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -52,6 +54,32 @@ func TestAskingParksTheAttemptUntilAPersonAnswers(t *testing.T) {
 		kept, err := os.ReadFile(filepath.Join(r.Trajectory, "steps.jsonl"))
 		if err != nil || strings.Contains(string(kept), "the red one") || !strings.Contains(string(kept), `"text":"(answer 2)"`) {
 			t.Errorf("%v:\n%s", err, kept)
+		}
+	})
+}
+
+func TestSecretsOfAPersonStayOutOfRecordAndLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &stage{app: "a.shop"}
+		r, _ := newRunner(s, askColour,
+			`input_text {"text":"hunter2","element":0,"generation":"new"}`, // of no form
+			`input_text {"text":"hunter2","element":77,"generation":$gen}`, // of no field
+			`finish {"message":"the red one"}`)
+		r.Trajectory = filepath.Join(t.TempDir(), "t")
+		r.Ask = func(context.Context, tools.Question) (string, error) { return "the red one", nil }
+		var log bytes.Buffer
+		r.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		if result := run(t, r, task); result.Message != "the red one" {
+			t.Errorf("who asked for it is told %q", result.Message)
+		}
+		for _, name := range []string{"steps.jsonl", "task.json", "index.html"} {
+			b, err := os.ReadFile(filepath.Join(r.Trajectory, name))
+			if err != nil || bytes.Contains(b, []byte("hunter2")) || bytes.Contains(b, []byte("the red one")) {
+				t.Errorf("%s: %v\n%s", name, err, b)
+			}
+		}
+		if bytes.Contains(log.Bytes(), []byte("hunter2")) || bytes.Contains(log.Bytes(), []byte("the red one")) {
+			t.Errorf("log\n%s", &log)
 		}
 	})
 }

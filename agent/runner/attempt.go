@@ -176,6 +176,9 @@ func (a *attempt) note(step *Step, scene *perception.Scene) {
 		a.turns++
 	}
 	step.Times.All = max(a.now().Sub(step.At).Milliseconds()-step.Times.Waited, 0)
+	if step.Tool == "input_text" && step.Target == "" { // it may have been meant for a password field
+		step.Arguments = withoutText(step.Arguments)
+	}
 	a.past = append(a.past, pastLine(step))
 	a.past = a.past[max(0, len(a.past)-a.limits.History):]
 

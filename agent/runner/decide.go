@@ -94,7 +94,7 @@ func (a *attempt) decide(ctx context.Context, step *Step) (planner.Decision, err
 // question costs nothing more: the planner's log has it.
 func (a *attempt) pay(step *Step, d planner.Decision) {
 	step.Tokens = d.Tokens
-	if step.Tokens == 0 {
+	if step.Tokens <= 0 {
 		step.Tokens = textTokens(string(d.Arguments))
 		if !a.asked.paid {
 			step.Tokens += a.asked.tokens

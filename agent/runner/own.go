@@ -57,7 +57,9 @@ func (a *attempt) prepareScreen(ctx context.Context) (done bool, end *Result) {
 func (a *attempt) own(ctx context.Context, kind, name string, err error) (end *Result) {
 	before, step := a.scene, a.begin()
 	step.Kind, step.Tool, step.Arguments = kind, name, json.RawMessage(`{}`)
-	out := tools.Outcome{Wrote: err == nil || errors.Is(err, phone.ErrUnknownOutcome), Unknown: errors.Is(err, phone.ErrUnknownOutcome)}
+	out := tools.Outcome{Unknown: errors.Is(err, phone.ErrUnknownOutcome)}
+	out.Wrote = err == nil || out.Unknown || errors.Is(err, phone.ErrRejected) ||
+		errors.Is(err, phone.ErrLocked) && before.Asleep // it was switched on before it asked for a PIN
 	a.wrote = a.wrote || out.Wrote
 	if err != nil {
 		if refusal, ok := errors.AsType[*wire.Refusal](err); ok {

@@ -197,11 +197,13 @@ func (r *Runner) Run(ctx context.Context, task Task) (Result, error) {
 	result := a.loop(ctx)
 	stop()
 
-	a.log.Info("task ended", "outcome", result.Outcome, "steps", result.Steps, "tokens", result.Tokens, "message", result.Message)
-	err = a.diary.Close(record.End{
-		At: a.now(), Outcome: string(result.Outcome), Message: result.Message,
-		Steps: result.Steps, Tokens: result.Tokens, Wrote: result.Wrote, Refusal: result.Refusal,
-	})
+	// The mask of now also knows what people have answered.
+	end := record.End{
+		At: a.now(), Outcome: string(result.Outcome), Message: a.mask.Text(result.Message),
+		Steps: result.Steps, Tokens: result.Tokens, Wrote: result.Wrote, Refusal: a.mask.Refusal(result.Refusal),
+	}
+	a.log.Info("task ended", "outcome", end.Outcome, "steps", end.Steps, "tokens", end.Tokens, "message", end.Message)
+	err = a.diary.Close(end)
 	return result, err
 }
 

@@ -46,13 +46,13 @@ func decided(s *Step, d planner.Decision) {
 	}
 }
 
-// acted notes what the tool did. What goes into a password field is not kept, nor what was to go into a field that was
-// not found.
+// acted notes what the tool did. What goes into a password field is not kept; note sees to what was to go into a field that
+// was not found.
 func acted(s *Step, out tools.Outcome) {
 	for _, p := range out.Points {
 		s.Points = append(s.Points, [2]int{p.X, p.Y})
 	}
-	if s.Tool == "input_text" && (out.Target == nil || out.Target.Password) {
+	if s.Tool == "input_text" && out.Target != nil && out.Target.Password {
 		s.Arguments = withoutText(s.Arguments)
 	}
 	if out.Target != nil {
