@@ -160,3 +160,41 @@ func TestASleepingPhoneIsNotWaitedFor(t *testing.T) {
 		}
 	})
 }
+
+// A phone on which the window manager never names a window is soon not waited for
+// any more, until it does name one.
+func TestAPhoneWithoutFocusIsNotWaitedForEachTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := phonetest.Handset{Focus: "com.shop/com.shop.Main"}
+		null := false
+		p, a := attached(t, h, func(r phonetest.Request) (phonetest.Reply, bool) {
+			if strings.HasPrefix(r.Command, "dumpsys activity") {
+				return phonetest.Reply{Stdout: "  ResumedActivity: ActivityRecord{1 u0 com.chat/.Main t1}\n"}, true
+			}
+			none := h
+			none.Focus = ""
+			return none.Reply(r), null
+		})
+		look := func(want string, most int) {
+			t.Helper()
+			a.Forget()
+			if s := p.State(t.Context()); s.FocusErr != nil || s.Focus.Package != want || len(a.Sent()) > most {
+				t.Errorf("%+v, %v after %d round trips", s.Focus, s.FocusErr, len(a.Sent()))
+			}
+		}
+		for range 2 {
+			null = true
+			for range patience {
+				look("com.chat", 14)
+				if len(a.Sent()) < 10 {
+					t.Errorf("not waited for: %d round trips", len(a.Sent()))
+				}
+			}
+			for range 3 {
+				look("com.chat", 2)
+			}
+			null = false
+			look("com.shop", 1)
+		}
+	})
+}

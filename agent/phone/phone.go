@@ -55,6 +55,7 @@ type Phone struct {
 	scales       atomic.Pointer[scales] // the animations' as they were; nil unless they are stopped
 	scalesUnsure atomic.Bool            // the phone may keep scales that are not in scales
 
+	nowhere atomic.Int32  // how often in a row it was waited in vain for a window in front
 	looking chan struct{} // holds one token, which whoever reads an element tree has
 
 	mu       sync.Mutex           // guards what follows

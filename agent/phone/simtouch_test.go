@@ -5,13 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"image"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"phonerack/agent/phone"
+	"phonerack/agent/phone/phonetest"
 	"phonerack/sync/wire"
+	"phonerack/usb/adb"
 	"phonerack/usb/phonesim/android"
 	"phonerack/usb/phonesim/screen"
 )
@@ -74,6 +78,46 @@ func TestFingerIsLifted(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// A finger whose way down was not answered may be down: it is taken back.
+func TestAFingerThatMayBeDownIsTakenBack(t *testing.T) {
+	for name, c := range map[string]struct {
+		reply phonetest.Reply
+		want  []string
+		err   error
+	}{
+		"no answer": {phonetest.Reply{Hang: true}, []string{"DOWN", "CANCEL"}, phone.ErrUnknownOutcome},
+		"lost":      {phonetest.Reply{Err: adb.ErrTimeout}, []string{"DOWN", "CANCEL"}, phone.ErrUnknownOutcome},
+		"refused":   {phonetest.Reply{Err: adb.ErrRefused}, []string{"DOWN"}, phone.ErrRejected},
+		"forbidden": {phonetest.Reply{Stderr: "java.lang.SecurityException: INJECT_EVENTS\n"}, []string{"DOWN"}, phone.ErrDeviceSetup},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a := phonetest.New(func(r phonetest.Request) phonetest.Reply {
+					if strings.HasPrefix(r.Command, "input motionevent DOWN") {
+						return c.reply
+					}
+					return phonetest.Handset{}.Reply(r)
+				})
+				p, err := phone.Attach(t.Context(), a, phone.Options{Strategies: phone.Strategies{Screenshot: []string{"raw"}}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				a.Forget()
+				if err := p.Under(live{}).LongPress(t.Context(), 5, 6, 2*time.Second); !errors.Is(err, c.err) {
+					t.Errorf("got %v", err)
+				}
+				var got []string
+				for _, r := range a.Sent() {
+					got = append(got, strings.Fields(r.Command)[2])
+				}
+				if !slices.Equal(got, c.want) {
+					t.Errorf("sent %q", got)
+				}
+			})
+		})
 	}
 }
 

@@ -68,9 +68,9 @@ func TestReport02_ADumperThatFailsNowAndThen(t *testing.T) {
 // while; where that fails too, stopping the animations helps, and they come back.
 func TestReport03_AScreenThatNeverRests(t *testing.T) {
 	for _, version := range []int{7, 8, 14} {
-		simulated(t, version, func(c *android.Config) { c.Faults.NeverIdle = true }, func(t *testing.T, s *stage) {
+		simulated(t, version, func(c *android.Config) { c.Faults.NeverIdle, c.Latency = true, 1 }, func(t *testing.T, s *stage) {
 			p := s.attach(t, phone.Options{})
-			for _, most := range []time.Duration{15 * time.Second, 3 * time.Second} {
+			for _, most := range []time.Duration{15 * time.Second, 5 * time.Second} {
 				start := time.Now()
 				if _, err := p.Tree(t.Context()); err != nil || time.Since(start) > most {
 					t.Errorf("after %s: %v", time.Since(start), err)

@@ -54,7 +54,7 @@ func parts() []part[State] {
 // the windows and the lock, in one round trip unless the phone prints something
 // in a form that is not known. While one window gives way to another it looks
 // again for up to three seconds; then FocusErr is ErrInTransition. It blocks
-// until the phone has answered or ctx ends, at most for eleven seconds.
+// until the phone has answered or ctx ends, at most for twenty seconds.
 func (p *Phone) State(ctx context.Context) State {
 	s := p.settled(ctx, parts())
 	if s.DisplayErr == nil {
@@ -64,21 +64,31 @@ func (p *Phone) State(ctx context.Context) State {
 	return s
 }
 
+// patience is how often in a row nothing was in front for as long as was waited,
+// until it is no longer waited for: such a phone tells its focus in another form.
+const patience = 2
+
 // settled reads parts of the state, the focus among them, and again while the
 // screen is on and nothing is in front, or the display turns.
 func (p *Phone) settled(ctx context.Context, parts []part[State]) State {
 	hasLock := slices.ContainsFunc(parts, func(p part[State]) bool { return p.name == lockPart.name })
-	for waited := time.Duration(0); ; waited += transitionPause {
+	for start := time.Now(); ; {
 		s := p.readState(ctx, parts)
 		focus, turn := errors.Is(s.FocusErr, ErrInTransition), errors.Is(s.DisplayErr, ErrInTransition)
+		if s.FocusErr == nil && s.Focus.Package != "" {
+			p.nowhere.Store(0)
+		}
 		if !focus && !turn {
 			return s
 		}
-		asleep := hasLock && s.LockErr == nil && !s.Lock.Awake
-		if !asleep && waited < transitionLimit && pause(ctx, transitionPause) == nil {
+		vain := hasLock && s.LockErr == nil && !s.Lock.Awake || focus && p.nowhere.Load() >= patience
+		if !vain && time.Since(start) < transitionLimit && pause(ctx, transitionPause) == nil {
 			continue
 		}
 		if focus {
+			if !vain && ctx.Err() == nil {
+				p.nowhere.Add(1)
+			}
 			p.focusByActivity(ctx, &s)
 		}
 		if turn {

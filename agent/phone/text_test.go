@@ -146,6 +146,10 @@ func TestReport16_SlowerWhereCharactersWereLost(t *testing.T) {
 	if !slices.Equal(h.typed, []string{"ab c"}) {
 		t.Errorf("the helper typed %q", h.typed)
 	}
+	h.running = false
+	if alone, _ := assisted(t, h, nil); !alone.Under(forever()).Distrust(Typing) || alone.Under(forever()).Distrust(Typing) {
+		t.Error("without the helper there is one slower pace")
+	}
 	again, a := attached(t, phonetest.Handset{}, nil)
 	again.remember(p.Strategies())
 	if err := again.Under(forever()).InputText(t.Context(), "ab"); err != nil || len(commands(a)) != 1 || !strings.Contains(commands(a)[0], "sleep") {
