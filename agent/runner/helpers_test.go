@@ -106,13 +106,16 @@ func TestShippedTasksWithHelpersAndWithout(t *testing.T) {
 func TestTasksWhoseHelperFails(t *testing.T) {
 	for _, c := range []struct {
 		name   string
+		after  int // steps
 		faults uia2.Faults
 	}{
-		{"crashes", uia2.Faults{Crash: true}},
-		{"hangs", uia2.Faults{Hang: true}},
-		{"not connected", uia2.Faults{Error: uia2.NotConnected}},
-		{"stale object", uia2.Faults{Error: uia2.StaleObject}},
-		{"dead object", uia2.Faults{Error: uia2.DeadObject}},
+		{"crashes", 2, uia2.Faults{Crash: true}},
+		{"hangs", 2, uia2.Faults{Hang: true}},
+		{"not connected", 2, uia2.Faults{Error: uia2.NotConnected}},
+		{"stale object", 2, uia2.Faults{Error: uia2.StaleObject}},
+		{"dead object", 2, uia2.Faults{Error: uia2.DeadObject}},
+		{"tree stands still after the second step", 2, uia2.Faults{Stale: true}},
+		{"tree stands still after the third step", 3, uia2.Faults{Stale: true}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			simulated(t, options{}, func(t *testing.T, r *rig) {
@@ -122,12 +125,12 @@ func TestTasksWhoseHelperFails(t *testing.T) {
 				result, _ := r.run(t, runner.Task{Goal: shopGoal}, func(work *runner.Runner) {
 					work.OnStep = func(s runner.Step) {
 						steps = append(steps, s)
-						if turns++; turns == 2 {
+						if turns++; turns == c.after {
 							r.device.ChangeFaults(func(f *android.Faults) { f.Server = c.faults })
 						}
 					}
 				})
-				if turns <= 2 {
+				if turns <= c.after {
 					t.Errorf("%d turns: the fault came too late", turns)
 				}
 				r.wantEnd(t, result, steps, shopGoal, "")

@@ -18,12 +18,20 @@ const (
 	patience    = 3                // acts without a change before a server that was seen to change is doubted
 	maxLies     = 2                // old trees before a server is given up
 	restartRest = 10 * time.Minute // between two restarts after a fault
+
+	// A screen may change by itself, such as one that loads, and nobody acts on it meanwhile: a tree that stays is proved
+	// once, after so many looks over so much time.
+	stillLooks = 6
+	stillTime  = 6 * time.Second
 )
 
 // trust is what is known about the server's honesty.
 type trust struct {
 	sum   [sha256.Size]byte // of the last tree
 	any   bool              // there was one
+	since time.Time         // when that was seen first
+	looks int               // that showed it
+	sure  bool              // a fresh server showed it too
 	acts  int               // since the tree changed
 	acted time.Time         // the last of them
 	calm  int               // acts without a change that are believed
@@ -63,9 +71,14 @@ func (h *Helper) doubtful(l *look) bool {
 			t.calm, t.lies = patience, 0 // it has changed its answer by itself
 		}
 		t.sum, t.any, t.acts = l.sum, true, 0
+		t.since, t.looks, t.sure = time.Now(), 1, false
 		return false
 	}
-	return t.acts >= t.calm && time.Since(t.acted) >= reaction
+	t.looks++
+	if t.acts >= t.calm && time.Since(t.acted) >= reaction {
+		return true
+	}
+	return !t.sure && t.looks >= stillLooks && time.Since(t.since) >= stillTime
 }
 
 // note takes the first tree of a server.
@@ -105,7 +118,7 @@ func (h *Helper) prove(ctx context.Context, f phone.Fence, old *look) ([]byte, e
 	h.mu.Lock()
 	t := &h.trust
 	if old.sum == t.sum {
-		t.calm, lies = patience, 0
+		t.calm, t.sure, lies = patience, true, 0
 	} else {
 		lies++ // or the screen has changed in the meantime; twice is no chance
 	}
