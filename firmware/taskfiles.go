@@ -14,8 +14,9 @@ import (
 
 // What a task brings from its phone lies with its trajectory.
 const (
-	keptPrefix = "file-"
-	keptLimit  = 64 << 20 // bytes of all files of a task
+	keptPrefix    = "file-"
+	keepingPrefix = ".keep-" // while a file is not whole
+	keptLimit     = 64 << 20 // bytes of all files of a task
 )
 
 // keeper keeps files that a task brings. It is used by one goroutine.
@@ -29,7 +30,7 @@ func newKeeper(folder string) *keeper { return &keeper{folder: folder, room: kep
 // keep stores a file and returns its name in the task's folder.
 func (k *keeper) keep(name string, r io.Reader) (_ string, err error) {
 	name = keptPrefix + plainName(name)
-	f, err := os.CreateTemp(k.folder, ".keep-*")
+	f, err := os.CreateTemp(k.folder, keepingPrefix+"*")
 	if err != nil {
 		return "", fullOr(err)
 	}
@@ -40,7 +41,7 @@ func (k *keeper) keep(name string, r io.Reader) (_ string, err error) {
 	}()
 	size, err := io.Copy(f, io.LimitReader(r, k.room+1))
 	if err == nil && size > k.room {
-		err = wire.Refuse(wire.PayloadTooLarge, map[string]any{"what": "what the task brings from its phone", "size": size, "limit": keptLimit})
+		err = wire.Refuse(wire.PayloadTooLarge, map[string]any{"what": "what the task brings from its phone", "size": keptLimit - k.room + size, "limit": keptLimit})
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		return "", fullOr(err)

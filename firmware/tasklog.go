@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"github.com/oklog/ulid/v2"
 	bolt "go.etcd.io/bbolt"
 
+	"phonerack/agent/runner/record"
 	"phonerack/firmware/action"
 	"phonerack/firmware/store"
 	"phonerack/sync/wire"
@@ -117,18 +119,19 @@ func (l *taskLog) endOpen(now time.Time) error {
 	return nil
 }
 
-// clean removes the files that a task that was cut has begun and not finished.
+// clean makes a trajectory that was cut one that can be looked at, and removes what was half written. A task that was cut
+// before its first look has none.
 func (l *taskLog) clean(id string) {
-	var err error
-	for _, pattern := range []string{".new-*", ".keep-*"} { // of package record, and of keeper
-		left, wrong := filepath.Glob(filepath.Join(l.folder, filepath.Base(id), pattern))
-		err = errors.Join(err, wrong)
-		for _, name := range left {
-			err = errors.Join(err, os.Remove(name))
-		}
+	folder := filepath.Join(l.folder, filepath.Base(id))
+	if _, err := os.Stat(folder); errors.Is(err, fs.ErrNotExist) {
+		return
 	}
-	if err != nil {
-		l.log.Warn("unfinished files of a task could not be removed", "task", id, "err", err)
+	left, err := filepath.Glob(filepath.Join(folder, keepingPrefix+"*"))
+	for _, name := range left {
+		err = errors.Join(err, os.Remove(name))
+	}
+	if err = errors.Join(err, record.Finish(folder)); err != nil {
+		l.log.Warn("a trajectory that was cut could not be finished", "task", id, "err", err)
 	}
 }
 

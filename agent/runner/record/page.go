@@ -3,6 +3,7 @@ package record
 import (
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"html/template"
 	"iter"
@@ -72,11 +73,26 @@ func boxOf(bounds []int) *box {
 	return &box{bounds[0], bounds[1], bounds[2] - bounds[0], bounds[3] - bounds[1]}
 }
 
+// Finish makes a trajectory that was cut off one that can be looked at: it writes
+// the page, with the steps as far as they can be read, and takes away files that
+// were half written.
+func Finish(dir string) error {
+	left, err := filepath.Glob(filepath.Join(dir, partPrefix+"*"))
+	for _, name := range left {
+		err = errors.Join(err, os.Remove(name))
+	}
+	task, taskErr := ReadTask(dir)
+	if taskErr != nil {
+		return errors.Join(err, taskErr)
+	}
+	return errors.Join(err, writePage(dir, task))
+}
+
 // writePage replaces index.html as a whole.
-func (w *Writer) writePage() error {
+func writePage(dir string, task Task) error {
 	var broken error
-	p := page{Task: w.task, Steps: func(yield func(Step) bool) {
-		for s, err := range Steps(w.dir, false) {
+	p := page{Task: task, Steps: func(yield func(Step) bool) {
+		for s, err := range Steps(dir, false) {
 			if err != nil {
 				broken = err
 				return
@@ -86,7 +102,7 @@ func (w *Writer) writePage() error {
 			}
 		}
 	}}
-	err := replace(filepath.Join(w.dir, pageFile), func(f *os.File) error { return pageTemplate.Execute(f, p) })
+	err := replace(filepath.Join(dir, pageFile), func(f *os.File) error { return pageTemplate.Execute(f, p) })
 	if err != nil {
 		return err
 	}

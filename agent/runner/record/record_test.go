@@ -194,6 +194,39 @@ func TestStepsOfARunningAttemptEndAtTheLastWholeLine(t *testing.T) {
 	}
 }
 
+func TestAnAttemptThatWasCutOffGetsItsPage(t *testing.T) {
+	dir := t.TempDir()
+	w, err := Create(dir, Task{Goal: "a <b> goal", Started: time.Unix(0, 0).UTC()}, Mask{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Add(&Step{N: 1, Tool: "launch_app", Arguments: json.RawMessage(`{}`), Outcome: Done, Effect: "no change"}, nil)
+	for name, text := range map[string]string{stepsFile: `{"n":2,`, partPrefix + "1": "<html>"} { // as a kill leaves them
+		f, err := os.OpenFile(filepath.Join(dir, name), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o640)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.WriteString(text); err != nil {
+			t.Fatal(err)
+		}
+		f.Close()
+	}
+	if err := Finish(dir); err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile(filepath.Join(dir, pageFile))
+	if err != nil || !strings.Contains(string(page), "cut off: a &lt;b&gt; goal") || strings.Count(string(page), `id="step-`) != 1 {
+		t.Errorf("%s, %v", page, err)
+	}
+	left, err := filepath.Glob(filepath.Join(dir, ".*"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("left behind: %q, %v", left, err)
+	}
+	if err := Finish(t.TempDir()); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("an empty folder: %v", err)
+	}
+}
+
 func FuzzMask(f *testing.F) {
 	f.Add("the value is 4711 here", "4711")
 	f.Add("\xff\x00", "\xff")

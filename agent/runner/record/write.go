@@ -16,6 +16,8 @@ const (
 	taskFile  = "task.json"
 	stepsFile = "steps.jsonl"
 	pageFile  = "index.html"
+
+	partPrefix = ".new-" // of what is not whole yet
 )
 
 // Bounds of what one attempt writes, in bytes. Steps themselves are few and
@@ -157,7 +159,7 @@ func (w *Writer) Close(end End) error {
 	w.keep(w.lines.Sync())
 	w.keep(w.lines.Close())
 	w.keep(w.writeTask())
-	w.keep(w.writePage())
+	w.keep(writePage(w.dir, w.task))
 	if w.err != nil {
 		return fmt.Errorf("trajectory: %w", w.err)
 	}
@@ -177,7 +179,7 @@ func (w *Writer) writeTask() error {
 
 // replace writes a file as a whole: the old one stays until the new one is there.
 func replace(name string, write func(*os.File) error) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(name), ".new-*")
+	f, err := os.CreateTemp(filepath.Dir(name), partPrefix+"*")
 	if err != nil {
 		return err
 	}
