@@ -26,9 +26,9 @@ var ErrDamaged = errors.New("the record is damaged")
 // ReadTask reads task.json of a trajectory.
 func ReadTask(dir string) (Task, error) {
 	var t Task
-	f, err := os.Open(filepath.Join(dir, taskFile))
+	f, err := open(dir, taskFile)
 	if err != nil {
-		return t, fmt.Errorf("read the record: %w", err)
+		return t, err
 	}
 	defer f.Close()
 	b, err := io.ReadAll(io.LimitReader(f, maxTaskFile+1))
@@ -55,9 +55,9 @@ func ReadTask(dir string) (Task, error) {
 // its end: it is an error too, unless whole is false.
 func Steps(dir string, whole bool) iter.Seq2[Step, error] {
 	return func(yield func(Step, error) bool) {
-		f, err := os.Open(filepath.Join(dir, stepsFile))
+		f, err := open(dir, stepsFile)
 		if err != nil {
-			yield(Step{}, fmt.Errorf("read the record: %w", err))
+			yield(Step{}, err)
 			return
 		}
 		defer f.Close()
@@ -73,6 +73,23 @@ func Steps(dir string, whole bool) iter.Seq2[Step, error] {
 			}
 		}
 	}
+}
+
+// open opens a file of a trajectory. To open a pipe would wait for its other end.
+func open(dir, name string) (*os.File, error) {
+	path := filepath.Join(dir, name)
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the record: %w", err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, damaged(name, "it is no plain file")
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the record: %w", err)
+	}
+	return f, nil
 }
 
 // readLine reads a line without its end, and fails with io.EOF if it has none.

@@ -227,6 +227,26 @@ func TestAnAttemptThatWasCutOffGetsItsPage(t *testing.T) {
 	}
 }
 
+func TestARecordIsReadFromPlainFilesAlone(t *testing.T) {
+	for _, name := range []string{taskFile, stepsFile} {
+		dir := t.TempDir()
+		written(t, dir, 1, nil, "")
+		if err := os.Remove(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Mkdir(filepath.Join(dir, name), 0o750); err != nil { // as well a pipe, or a device
+			t.Fatal(err)
+		}
+		_, err := ReadTask(dir)
+		for _, stepErr := range Steps(dir, true) {
+			err = errors.Join(err, stepErr)
+		}
+		if !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), name+" cannot be used because it is no plain file") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func FuzzMask(f *testing.F) {
 	f.Add("the value is 4711 here", "4711")
 	f.Add("\xff\x00", "\xff")
