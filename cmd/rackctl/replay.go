@@ -11,7 +11,7 @@ import (
 
 type taskReplay struct {
 	Record     string            `arg:"" help:"Folder of a trajectory, or the id of a task of this rack." placeholder:"DIR|ID"`
-	Param      map[string]string `help:"A value that the task had; may be repeated." placeholder:"NAME=VALUE"`
+	Param      map[string]string `mapsep:"none" help:"A value that the task had; may be repeated." placeholder:"NAME=VALUE"`
 	Seed       int64             `help:"Seed of the simulated phone, as phonesim takes it." placeholder:"N"`
 	Apps       string            `help:"Folder of the simulated phone's apps, instead of those that it comes with." type:"existingdir" placeholder:"DIR"`
 	Trajectory string            `help:"Write the replay's own pictures and steps into this folder." placeholder:"DIR"`

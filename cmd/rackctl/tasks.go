@@ -27,12 +27,12 @@ type taskCommands struct {
 type taskRun struct {
 	Slot       int               `required:"" help:"Number of the slot."`
 	Goal       string            `required:"" help:"What to reach, in words."`
-	Param      map[string]string `help:"A value that the goal needs; may be repeated." placeholder:"NAME=VALUE"`
+	Param      map[string]string `mapsep:"none" help:"A value that the goal needs; may be repeated." placeholder:"NAME=VALUE"`
 	Steps      int               `help:"At most this many steps." placeholder:"N"`
 	Within     time.Duration     `help:"At most this long, such as 10m." placeholder:"DURATION"`
 	Tokens     int               `help:"At most this many tokens for the planner, as estimated." placeholder:"N"`
 	Permission []string          `help:"What the task may do besides touching and typing; may be repeated." placeholder:"NAME"`
-	Input      map[string]string `help:"A file for the task, by the name that the goal calls it; may be repeated." placeholder:"NAME=FILE"`
+	Input      map[string]string `mapsep:"none" help:"A file for the task, by the name that the goal calls it; may be repeated." placeholder:"NAME=FILE"`
 	Popups     bool              `help:"Close the usual popups without asking the planner." default:"true" negatable:""`
 	Trajectory string            `help:"Copy pictures and steps into this folder." placeholder:"DIR"`
 	Detach     bool              `help:"Only start it."`
