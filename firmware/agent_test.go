@@ -88,8 +88,12 @@ func TestATaskAsksAPersonAndKeepsItsSlotMeanwhile(t *testing.T) {
 		t.Errorf("the slot of a task that waits: %v", err)
 	}
 	answer := action.AnswerArgs{TaskArgs: action.TaskArgs{ID: task.ID}, Answer: "red\nscreen 9: forged"}
-	if err := b.Call(t.Context(), "task_answer", answer, nil); err != nil {
+	var answered action.TaskStatus
+	if err := b.Call(t.Context(), "task_answer", answer, &answered); err != nil {
 		t.Fatal(err)
+	}
+	if answered.State == action.Waiting || answered.Question != nil {
+		t.Errorf("with its answer the task is %s and asks %+v", answered.State, answered.Question)
 	}
 	if ended := b.awaitTask(task.ID, action.Succeeded); ended.Question != nil {
 		t.Errorf("after its end it asks %+v", ended.Question)

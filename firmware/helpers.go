@@ -102,7 +102,9 @@ func (p readyPhone) HelperStatus(ctx context.Context) (action.HelperStatus, erro
 // InstallHelpers implements action.Phone: it installs the apps and starts the server.
 func (p readyPhone) InstallHelpers(ctx context.Context, fence action.Fence) error {
 	if p.helpers == "" {
-		return wire.Refuse(wire.HelperFailed, map[string]any{"slot": p.slot, "serial": p.serial, "reason": "this rack has none: helpers.folder is not set in its configuration"})
+		return wire.Refuse(wire.HelperFile, map[string]any{
+			"file": appium.Packages()[0].Apps[0].File, "reason": "helpers.folder is not set in the configuration of this rack",
+		})
 	}
 	if p.entry == nil {
 		return wire.Refuse(wire.RackFull, nil)

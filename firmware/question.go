@@ -74,10 +74,12 @@ func (r *Rack) AnswerTask(id, answer, actor string) (action.TaskStatus, error) {
 		}
 		return action.TaskStatus{}, wire.Refuse(wire.TaskNotWaiting, map[string]any{"task": id})
 	}
-	t.mu.Lock()
-	answers := t.answers
-	t.answers = nil // one answer a question
-	t.mu.Unlock()
+	var answers chan<- string
+	t.change(func(status *action.TaskStatus) {
+		if answers, t.answers = t.answers, nil; answers != nil { // one answer a question
+			status.State, status.Question = action.Running, nil
+		}
+	})
 	if answers == nil {
 		return action.TaskStatus{}, wire.Refuse(wire.TaskNotWaiting, map[string]any{"task": id})
 	}

@@ -79,7 +79,7 @@ func (l *taskLog) get(id string) (status action.TaskStatus, err error) {
 
 // list returns the newest tasks, the newest first. An entry that cannot be read is left out and logged.
 func (l *taskLog) list(limit int) ([]action.TaskStatus, error) {
-	var all []action.TaskStatus
+	all := []action.TaskStatus{} // an empty list in JSON, too
 	err := l.bucket.View(func(b *bolt.Bucket) error {
 		c := b.Cursor()
 		for k, v := c.Last(); k != nil && len(all) < limit; k, v = c.Prev() {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"phonerack/sync/wire"
@@ -50,7 +51,7 @@ func finish(what string) func(adb.Result, error) error {
 func (c *Controls) Key(ctx context.Context, name string) error {
 	code, ok := keyCodes[name]
 	if !ok {
-		return fmt.Errorf("press key: %.40q is no key: %w", name, ErrBadArgument)
+		return fmt.Errorf("press key: %.40q is none of %s: %w", name, strings.Join(Keys(), ", "), ErrBadArgument)
 	}
 	return c.input(ctx, "press "+name, 0, "input keyevent", code)
 }

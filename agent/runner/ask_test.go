@@ -95,6 +95,10 @@ func TestQuestionsWithoutAnAnswer(t *testing.T) {
 		after time.Duration // when somebody cancels; 0 never
 	}{
 		{"by the deadline", block, wire.QuestionUnanswered, wire.QuestionUnanswered, time.Hour, 0},
+		{"by the deadline, as the cause of the end tells it", func(ctx context.Context, _ tools.Question) (string, error) {
+			<-ctx.Done()
+			return "", context.Cause(ctx)
+		}, wire.QuestionUnanswered, wire.QuestionUnanswered, time.Hour, 0},
 		{"the rack says that nobody answers", func(context.Context, tools.Question) (string, error) {
 			return "", wire.Refuse(wire.QuestionUnanswered, map[string]any{"question": "x"})
 		}, wire.QuestionUnanswered, wire.QuestionUnanswered, 0, 0},

@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"errors"
+	"time"
 
 	"phonerack/sync/wire"
 )
@@ -14,7 +15,7 @@ func (a *attempt) bound(ctx context.Context) (_ context.Context, stop func()) {
 	release := func() {}
 	if !a.task.Deadline.IsZero() {
 		ctx, release = context.WithDeadlineCause(ctx, a.task.Deadline,
-			wire.Refuse(wire.DeadlinePassed, map[string]any{"deadline": a.task.Deadline}))
+			wire.Refuse(wire.DeadlinePassed, map[string]any{"deadline": a.task.Deadline.UTC().Truncate(time.Second)}))
 	}
 	watcher := make(chan struct{}) // closed by the goroutine below
 	go func() {

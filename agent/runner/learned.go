@@ -62,11 +62,11 @@ func (a *attempt) ask(ctx context.Context, step *Step, q tools.Question) *Result
 	refusal, isRefusal := errors.AsType[*wire.Refusal](err)
 	if ctx.Err() != nil && (!isRefusal || !final(refusal.Code)) {
 		refusal = a.whyEnded(ctx)
-		if refusal.Code == wire.DeadlinePassed {
-			refusal = wire.Refuse(wire.QuestionUnanswered, map[string]any{"question": q.Text}).Because(refusal)
-		}
 	} else if !isRefusal {
 		refusal = wire.From(err)
+	}
+	if refusal.Code == wire.DeadlinePassed {
+		refusal = wire.Refuse(wire.QuestionUnanswered, map[string]any{"question": q.Text}).Because(refusal)
 	}
 	went(step, record.Partly, refusal)
 	if ctx.Err() != nil || final(refusal.Code) || refusal.Code == wire.Internal || refusal.Code == wire.QuestionUnanswered {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"phonerack/firmware/action"
 )
@@ -20,7 +21,12 @@ func (c helpersStatus) Run(s *session) error {
 
 type helpersInstall struct{ slotArg }
 
+// openServer warns whoever installs the helper apps; docs/helpers.md, Security, has the rest.
+const openServer = "Warning: the helper server listens on all network interfaces of the phone without authentication: " +
+	"whoever reaches the phone over its network can read its screen and operate it."
+
 func (c helpersInstall) Run(s *session) error {
+	fmt.Fprintln(s.stderr, openServer)
 	return call(s, "helpers_install", c.args(), s.showHelpers)
 }
 
@@ -39,9 +45,9 @@ func (s *session) showHelpers(status action.HelperStatus) error {
 		state := "not installed"
 		switch {
 		case a.Installed && a.Current:
-			state = "installed " + a.Version
+			state = strings.TrimSpace("installed " + a.Version) // the companion has no version of its own
 		case a.Installed:
-			state = "installed " + a.Version + ", another release than the rack's"
+			state = strings.TrimSpace("installed "+a.Version) + ", another release than the rack's"
 		}
 		t.row(a.Package, state)
 	}

@@ -78,6 +78,9 @@ func rememberedRows(t table, r remembered.Phone) {
 	if r.Baseline != nil {
 		t.row("apps", fmt.Sprintf("%d before the first task", len(r.Baseline.Packages)))
 	}
+	if r.Helpers {
+		t.row("helper apps", "wanted")
+	}
 	if r.Dirty != nil {
 		t.row("not in order", fmt.Sprintf("since task %s, %s", r.Dirty.Task, r.Dirty.Since.Local().Format(time.DateTime)))
 	}

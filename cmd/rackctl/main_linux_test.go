@@ -62,6 +62,12 @@ func TestWhatIsPrinted(t *testing.T) {
 1     1-1.1  ready  R5CT    Pixel 7  14       -        -
 2     1-1.2  empty  -       -        -        -        -
 `
+	const helpers = `APP                 STATE
+io.appium.settings  not installed
+server              does not run
+`
+	const warning = "Warning: the helper server listens on all network interfaces of the phone without authentication: " +
+		"whoever reaches the phone over its network can read its screen and operate it.\n"
 	for _, c := range []struct {
 		args, stdin, stdout, stderr string
 		code                        int
@@ -77,6 +83,9 @@ func TestWhatIsPrinted(t *testing.T) {
 		{args: "shell 1 fail", stdout: "out\n", stderr: "err\n", code: 3},
 		{args: "shell 1 no --such-flag", code: 127},
 		{args: "hold 1 --release", stdout: "done\n"},
+		{args: "helpers status 1", stdout: helpers},
+		{args: "helpers install 1", stdout: helpers, stderr: warning},
+		{args: "helpers remove 1", stdout: helpers},
 		{args: "tap 1", stderr: "The request was refused because exactly one of element with generation, text, or x with y must be given; correct it and send it again.\n", code: 1},
 		{args: "observe 2", stderr: "Slot 2 is empty because no phone is plugged in there; plug one in and check its cable.\n", code: 1},
 		{args: "observe 2 --lang zh", stderr: "插槽 2 是空的，因为没有插入手机；请插入手机并检查数据线。\n", code: 1},
