@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"phonerack/sync/wire"
@@ -51,7 +50,7 @@ func finish(what string) func(adb.Result, error) error {
 func (c *Controls) Key(ctx context.Context, name string) error {
 	code, ok := keyCodes[name]
 	if !ok {
-		return fmt.Errorf("press key: %.40q is none of %s: %w", name, strings.Join(Keys(), ", "), ErrBadArgument)
+		return fmt.Errorf("press key: %.40q is no key: %w", name, ErrBadArgument)
 	}
 	return c.input(ctx, "press "+name, 0, "input keyevent", code)
 }

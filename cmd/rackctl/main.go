@@ -16,6 +16,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"phonerack/agent/phone"
 	"phonerack/firmware/control"
 	"phonerack/sync/wire"
 )
@@ -72,7 +73,8 @@ func main() {
 
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	var c commands
-	parser := kong.Must(&c, kong.Name("rackctl"), kong.Description("Give orders to the rackd on this machine."), kong.Writers(stdout, stderr))
+	parser := kong.Must(&c, kong.Name("rackctl"), kong.Description("Give orders to the rackd on this machine."), kong.Writers(stdout, stderr),
+		kong.Vars{"keys": strings.Join(phone.Keys(), ", ")})
 	parsed, err := parser.Parse(args)
 	if err != nil {
 		fmt.Fprintf(stderr, "rackctl: %v; see rackctl --help\n", err)

@@ -152,7 +152,7 @@ func (c typeCommand) Run(s *session) error {
 
 type keyCommand struct {
 	slotArg
-	Key string `arg:"" help:"Name of the key."`
+	Key string `arg:"" help:"Name of the key: ${keys}."`
 }
 
 func (c keyCommand) Run(s *session) error {

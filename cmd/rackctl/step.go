@@ -16,6 +16,9 @@ type step struct {
 	Outcome   string          `json:"outcome"`
 	Effect    string          `json:"effect"`
 	Text      string          `json:"text"`
+	Refusal   struct {
+		Code string `json:"code"`
+	} `json:"refusal"`
 }
 
 // arguments are those of all tools together that a line has room for.
@@ -61,7 +64,11 @@ func (s step) act() string {
 
 // came is what the act came to.
 func (s step) came() string {
-	words := s.Outcome + "; " + s.Effect
+	words := s.Outcome
+	if s.Refusal.Code != "" {
+		words += " " + s.Refusal.Code
+	}
+	words += "; " + s.Effect
 	if s.Text != "" {
 		words += "; text " + s.Text
 	}

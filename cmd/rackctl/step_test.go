@@ -34,4 +34,11 @@ func TestStepLines(t *testing.T) {
 	if got := s.came(); got != "done; no change; text failed" {
 		t.Errorf("came to %q", got)
 	}
+	var refused step
+	if err := json.Unmarshal([]byte(`{"outcome":"failed","effect":"not seen","refusal":{"code":"bad_arguments"}}`), &refused); err != nil {
+		t.Fatal(err)
+	}
+	if got := refused.came(); got != "failed bad_arguments; not seen" {
+		t.Errorf("came to %q", got)
+	}
 }
