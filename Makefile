@@ -75,7 +75,7 @@ test: as-root setup lint build-portable test-unit test-board ## all tests, the e
 
 .PHONY: test-unit
 test-unit: setup ## the tests that need no emulated board
-	go test $(RACE) -timeout 10m ./...
+	go test $(RACE) -timeout 20m ./...
 
 .PHONY: as-root
 as-root:
