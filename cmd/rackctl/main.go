@@ -71,10 +71,12 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
+// words are what the help texts have to look up.
+var words = kong.Vars{"keys": strings.Join(phone.Keys(), ", ")}
+
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	var c commands
-	parser := kong.Must(&c, kong.Name("rackctl"), kong.Description("Give orders to the rackd on this machine."), kong.Writers(stdout, stderr),
-		kong.Vars{"keys": strings.Join(phone.Keys(), ", ")})
+	parser := kong.Must(&c, kong.Name("rackctl"), kong.Description("Give orders to the rackd on this machine."), kong.Writers(stdout, stderr), words)
 	parsed, err := parser.Parse(args)
 	if err != nil {
 		fmt.Fprintf(stderr, "rackctl: %v; see rackctl --help\n", err)

@@ -15,7 +15,7 @@ func TestValuesOfParametersAreTakenAsTheyAre(t *testing.T) {
 		for name, value := range want {
 			args = append(args, "--param", name+"="+value)
 		}
-		if _, err := kong.Must(&c).Parse(args); err != nil {
+		if _, err := kong.Must(&c, words).Parse(args); err != nil {
 			t.Fatal(err)
 		}
 		got := c.Task.Run.Param
