@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -42,8 +43,9 @@ type Writer struct {
 	task     Task
 	mask     Mask
 	lines    *os.File
-	pictures int // bytes written
-	scenes   int // the same
+	written  int64 // bytes of whole lines
+	pictures int   // bytes written
+	scenes   int   // the same
 	err      error
 }
 
@@ -124,7 +126,9 @@ func (w *Writer) Add(s *Step, picture []byte) {
 	s.Scene = ""
 }
 
-// line writes one step. Texts stay readable: nothing is escaped for HTML.
+// line writes one step. Texts stay readable: nothing is escaped for HTML. Of a
+// line for which there is no room nothing stays, or the next one would be lost
+// with it.
 func (w *Writer) line(s *Step) error {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -132,7 +136,15 @@ func (w *Writer) line(s *Step) error {
 	if err := enc.Encode(s); err != nil {
 		return err
 	}
-	_, err := w.lines.Write(b.Bytes())
+	n, err := w.lines.Write(b.Bytes())
+	if err == nil {
+		w.written += int64(n)
+		return nil
+	}
+	if n > 0 {
+		_, seekErr := w.lines.Seek(w.written, io.SeekStart)
+		err = errors.Join(err, w.lines.Truncate(w.written), seekErr)
+	}
 	return err
 }
 
@@ -140,7 +152,9 @@ func (w *Writer) keep(err error) { w.err = cmp.Or(w.err, err) }
 
 func (w *Writer) picture(s *Step, picture []byte) error {
 	name := fmt.Sprintf("%03d.jpg", s.N)
-	if err := os.WriteFile(filepath.Join(w.dir, name), picture, 0o640); err != nil {
+	path := filepath.Join(w.dir, name)
+	if err := os.WriteFile(path, picture, 0o640); err != nil {
+		os.Remove(path) // a part of a picture is none
 		return err
 	}
 	w.pictures += len(picture)
