@@ -5,6 +5,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"phonerack/agent/phone"
 	"phonerack/agent/phone/appium"
@@ -134,6 +135,29 @@ func TestTasksWhoseHelperFails(t *testing.T) {
 					t.Errorf("%d turns: the fault came too late", turns)
 				}
 				r.wantEnd(t, result, steps, shopGoal, "")
+			})
+		})
+	}
+}
+
+// TestTasksWhoseHelperIsSlow: a server that takes its time, and an input method
+// that cannot be enabled at once, cost time and nothing else.
+func TestTasksWhoseHelperIsSlow(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		faults android.Faults
+	}{
+		{"SlowStart", android.Faults{Server: uia2.Faults{SlowStart: 8 * time.Second}}},
+		{"LateMethod", android.Faults{LateMethod: true}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			simulated(t, options{language: "zh"}, func(t *testing.T, r *rig) {
+				r.device.ChangeFaults(func(f *android.Faults) { *f = c.faults })
+				defer r.helped(t)()
+				result, steps := r.run(t, runner.Task{Goal: "给王芳发消息“我晚点到”"}, nil)
+				if result.Outcome != runner.Succeeded || r.journal() != "message sent to Wang Fang: 我晚点到" {
+					t.Errorf("%s: %s; the apps say %q\n%s", result.Outcome, result.Message, r.journal(), told(steps))
+				}
 			})
 		})
 	}
