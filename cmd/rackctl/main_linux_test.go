@@ -199,6 +199,23 @@ func TestTaskIsFollowedToItsEnd(t *testing.T) {
 	}
 }
 
+func TestTheEndIsToldEvenIfTheTrajectoryCannotBeCopied(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"task", "run", "--slot", "1", "--goal", "buy a kettle", "--steps", "9", "--trajectory", filepath.Join(file, "folder")}
+	out, stderr, code := start(t).rackctl("", args...)
+	if code != 1 || !strings.HasSuffix(out, "succeeded after 9 steps: done\n") || !strings.Contains(stderr, "copy the trajectory: ") || !strings.Contains(stderr, "not a directory") {
+		t.Errorf("%d %q %q", code, out, stderr)
+	}
+	out, stderr, code = start(t).rackctl("", append([]string{"--json"}, args...)...)
+	var status action.TaskStatus
+	if err := json.Unmarshal([]byte(out), &status); err != nil || code != 1 || status.State != action.Succeeded || !strings.Contains(stderr, "copy the trajectory: ") {
+		t.Errorf("%v, %d %q %q", err, code, out, stderr)
+	}
+}
+
 func TestUnreachableIsSaidWithARemedy(t *testing.T) {
 	var out, errOut bytes.Buffer
 	code := run(t.Context(), []string{"--socket", filepath.Join(t.TempDir(), "none"), "phones"}, nil, &out, &errOut)

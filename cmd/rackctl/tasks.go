@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"phonerack/firmware/action"
+	"phonerack/sync/wire"
 )
 
 type taskCommands struct {
@@ -64,12 +65,24 @@ func (c taskRun) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	if c.Trajectory != "" {
-		if err := s.fetch(status.ID, c.Trajectory); err != nil {
-			return fmt.Errorf("copy the trajectory: %w", err)
-		}
+	end := s.showEnd(status) // first, so that a copy that fails does not take it away
+	if c.Trajectory == "" {
+		return end
 	}
-	return s.showEnd(status)
+	return errors.Join(end, s.copyTrajectory(status.ID, c.Trajectory))
+}
+
+// copyTrajectory says on standard error what went wrong: standard output has the task's end already.
+func (s *session) copyTrajectory(id, folder string) error {
+	err := s.fetch(id, folder)
+	if err == nil {
+		return nil
+	}
+	if refusal, ok := errors.AsType[*wire.Refusal](err); ok {
+		err = errors.New(refusal.Sentence(s.lang))
+	}
+	fmt.Fprintf(s.stderr, "rackctl: copy the trajectory: %v\n", err)
+	return exitCode(exitRefused)
 }
 
 // leave puts files on the rack and returns what they are called there.
