@@ -216,6 +216,28 @@ func TestTheEndIsToldEvenIfTheTrajectoryCannotBeCopied(t *testing.T) {
 	}
 }
 
+func TestReplayTellsAFolderThatIsNotThereFromATask(t *testing.T) {
+	const id = "01m8n6gt3c5bagyx2bedg82eyz"
+	down := filepath.Join(t.TempDir(), "none")
+	for _, c := range []struct {
+		record, socket, stderr string
+		code                   int
+	}{
+		{record: "demo-out/slot-7", socket: down, stderr: "rackctl: there is no folder demo-out/slot-7, nor is that the id of a task: ", code: 1},
+		{record: id, stderr: "There is no task " + id + " because ", code: 1},
+		{record: id, socket: down, stderr: "Check that rackd runs", code: 3},
+	} {
+		args := []string{"task", "replay", c.record}
+		if c.socket != "" {
+			args = append(args, "--socket", c.socket)
+		}
+		out, stderr, code := start(t).rackctl("", args...)
+		if code != c.code || out != "" || strings.Count(stderr, c.stderr) != 1 || strings.Count(stderr, "cannot be reached") > 1 {
+			t.Errorf("replay %s: %d %q %q", c.record, code, out, stderr)
+		}
+	}
+}
+
 func TestUnreachableIsSaidWithARemedy(t *testing.T) {
 	var out, errOut bytes.Buffer
 	code := run(t.Context(), []string{"--socket", filepath.Join(t.TempDir(), "none"), "phones"}, nil, &out, &errOut)

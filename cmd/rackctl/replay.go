@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 
 	"phonerack/firmware/rehearsal"
 	"phonerack/sync/wire"
@@ -17,6 +18,9 @@ type taskReplay struct {
 	Trajectory string            `help:"Write the replay's own pictures and steps into this folder." placeholder:"DIR"`
 }
 
+// taskID is a ULID, by which a task is named.
+var taskID = regexp.MustCompile(`^[0-9A-Za-z]{26}$`)
+
 // replayed is the result as JSON.
 type replayed struct {
 	Steps   int           `json:"steps"`             // taken again without a difference
@@ -29,6 +33,9 @@ type replayed struct {
 func (c taskReplay) Run(s *session) error {
 	dir := c.Record
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		if !taskID.MatchString(c.Record) {
+			return fmt.Errorf("there is no folder %s, nor is that the id of a task: name the folder of a trajectory, or an id as rackctl task list shows it", plain(c.Record))
+		}
 		temp, err := os.MkdirTemp("", "rackctl-replay-*")
 		if err != nil {
 			return err

@@ -3,6 +3,7 @@ package main
 import (
 	"archive/tar"
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -246,7 +247,7 @@ func (s *session) fetch(id, folder string) error {
 	}()
 	err := s.client.Stream(s.ctx, "task_files", action.TaskArgs{ID: id}, action.Pipes{Out: write}, nil)
 	write.CloseWithError(err)
-	return errors.Join(err, <-unpacked)
+	return cmp.Or(<-unpacked, err) // the pipe hands each side's error to the other: one tells it
 }
 
 const maxTrajectory = 256 << 20 // bytes
