@@ -4,11 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"strings"
 	"sync"
 
-	"phonerack/agent/frame"
 	"phonerack/agent/perception"
 	"phonerack/agent/planner"
 	"phonerack/agent/tools"
@@ -109,23 +107,8 @@ func observation(scene *perception.Scene, marks bool) (action.Observation, error
 		return o, nil
 	}
 	var err error
-	o.Image, err = marked(scene)
+	o.Image, err = scene.Marked(scene.Elements)
 	return o, err
-}
-
-// gridCells is how many cells a grid has along each side; a tenth of the screen is told at a glance.
-const gridCells = 10
-
-// marked draws the elements' indices on the picture, or a grid where there is nothing to name.
-func marked(scene *perception.Scene) ([]byte, error) {
-	if scene.NoTree != "" {
-		return scene.Picture.Grid(gridCells, gridCells)
-	}
-	marks := make([]frame.Mark, len(scene.Elements))
-	for i, e := range scene.Elements {
-		marks[i] = frame.Mark{Label: strconv.Itoa(e.Index), Bounds: e.Bounds}
-	}
-	return scene.Picture.Marked(marks)
 }
 
 // pointer notes where the tap tool would touch, and touches nothing.

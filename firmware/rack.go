@@ -16,6 +16,7 @@ import (
 	"github.com/thejerf/suture/v4"
 
 	"phonerack/agent/planner"
+	"phonerack/agent/runner"
 	"phonerack/firmware/action"
 	"phonerack/firmware/config"
 	"phonerack/firmware/control"
@@ -41,10 +42,10 @@ const (
 
 // Options are what a Rack is made of.
 type Options struct {
-	Config  *config.Config
-	Planner planner.Planner
-	Screens bool   // send the planner a picture of each screen
-	Dialer  Dialer // of USB links; nil without USB
+	Config   *config.Config
+	Planner  planner.Planner
+	Pictures runner.Pictures // that the planner is sent
+	Dialer   Dialer          // of USB links; nil without USB
 	// Documents is the command line of the child that reads documents; nil: documents cannot be read.
 	Documents []string
 	Logger    *slog.Logger
@@ -61,11 +62,11 @@ type Options struct {
 
 // A Rack is the appliance. It implements action.Rack.
 type Rack struct {
-	config  *config.Config
-	planner planner.Planner
-	screens bool
-	log     *slog.Logger
-	onReady func()
+	config   *config.Config
+	planner  planner.Planner
+	pictures runner.Pictures
+	log      *slog.Logger
+	onReady  func()
 
 	store     *store.Store
 	taskLog   *taskLog
@@ -91,7 +92,7 @@ type Rack struct {
 // New opens the database, the key and the control socket. Run must follow, and closes them.
 func New(o Options) (*Rack, error) {
 	r := &Rack{
-		config: o.Config, planner: o.Planner, screens: o.Screens, log: o.Logger, onReady: o.OnReady,
+		config: o.Config, planner: o.Planner, pictures: o.Pictures, log: o.Logger, onReady: o.OnReady,
 		documents: newDocuments(o.Documents, o.Logger), slots: map[int]*slot{}, tasks: map[string]*task{}, owed: map[string]action.TaskStatus{},
 	}
 	r.halt, r.end = context.WithCancel(context.Background())

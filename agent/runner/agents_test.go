@@ -233,7 +233,7 @@ func (m *meter) work(ctx context.Context, dir string) {
 			begun, waited = time.Now(), m.waited
 		}
 		r := &Runner{
-			Observer: perception.NewObserver(m, perception.Options{}), Controls: m, Planner: m, Slot: 1, Phone: "STUB", Screens: true,
+			Observer: perception.NewObserver(m, perception.Options{}), Controls: m, Planner: m, Slot: 1, Phone: "STUB", Pictures: PicturesAlways,
 			Trajectory: dir, OnStep: step,
 		}
 		if _, err := r.Run(ctx, Task{Goal: "read the mail", MaxSteps: 30}); err != nil {

@@ -22,7 +22,8 @@ type attempt struct {
 	task    Task
 	tools   *tools.Registry
 	offer   []planner.Tool
-	fixed   int // tokens of what is the same in every question
+	system  string // prompt
+	fixed   int    // tokens of what is the same in every question
 	log     *slog.Logger
 	now     func() time.Time
 	started time.Time
@@ -62,7 +63,10 @@ type attempt struct {
 func newAttempt(r *Runner, task Task) *attempt {
 	a := &attempt{
 		Runner: r, limits: r.Limits.withDefaults(), task: task, tools: cmp.Or(r.Registry, defaultTools),
-		now: r.Clock, log: r.Logger, mask: record.NewMask(task.Params), popups: map[string]int{}, state: Running,
+		now: r.Clock, log: r.Logger, mask: record.NewMask(task.Params), popups: map[string]int{}, state: Running, system: systemPrompt,
+	}
+	if r.Pictures == PicturesMarked {
+		a.system += marksPrompt
 	}
 	a.limits.Steps = cmp.Or(task.MaxSteps, a.limits.Steps)
 	a.limits.Tokens = cmp.Or(task.Tokens, a.limits.Tokens)
@@ -70,7 +74,7 @@ func newAttempt(r *Runner, task Task) *attempt {
 		a.tools = a.tools.Where(func(t tools.Tool) bool { return t.Name != "ask_human" })
 	}
 	a.offer = a.tools.Offer(task.Permissions...)
-	a.fixed = textTokens(systemPrompt) + toolTokens(a.offer)
+	a.fixed = textTokens(a.system) + toolTokens(a.offer)
 	if a.now == nil {
 		a.now = time.Now
 	}

@@ -52,15 +52,35 @@ func (a *attempt) prepare() *Result {
 func (a *attempt) newQuestion() question {
 	q := question{scene: a.scene, request: planner.Request{
 		TaskID: a.task.ID, Attempt: a.task.Attempt, RequestID: ulid.Make().String(),
-		SystemPrompt: systemPrompt, UserPrompt: a.userPrompt(), Tools: a.offer,
+		SystemPrompt: a.system, UserPrompt: a.userPrompt(), Tools: a.offer,
 	}}
 	q.tokens = a.fixed + textTokens(q.request.UserPrompt)
-	if p := a.scene.Picture; p != nil && (a.Screens || a.show || a.scene.NoTree != "") {
-		q.request.Screen = p.JPEG
+	if p := a.scene.Picture; p != nil && (a.Pictures != PicturesNeeded || a.show || a.scene.NoTree != "") {
+		q.request.Screen = a.picture()
 		q.tokens += pictureTokens(p.Size)
 	}
 	a.notes, a.show = nil, false
 	return q
+}
+
+// picture is that of the scene as the planner is sent it. Whatever is drawn on
+// it, its pixels are those of Scene.Picture.
+func (a *attempt) picture() []byte {
+	if a.Pictures != PicturesMarked {
+		return a.scene.Picture.JPEG
+	}
+	var touchable []perception.Element
+	for _, e := range a.scene.Elements {
+		if e.Touchable() {
+			touchable = append(touchable, e)
+		}
+	}
+	marked, err := a.scene.Marked(touchable)
+	if err != nil {
+		a.log.Warn("nothing is drawn on the picture", "error", err)
+		return a.scene.Picture.JPEG
+	}
+	return marked
 }
 
 // decide asks the planner and counts what that costs.

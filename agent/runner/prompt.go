@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"phonerack/agent/perception"
 )
 
 const systemPrompt = `You operate one Android phone for a person, step by step.
@@ -21,6 +23,10 @@ Each turn shows the goal, the steps taken so far and the elements on the screen 
 - Do only what the goal asks for. Buy, send, delete or change nothing else.
 - Call finish with success once the screen shows that the goal is reached, without it if the goal cannot be reached.
 `
+
+// marksPrompt goes on where pictures are marked.
+var marksPrompt = fmt.Sprintf("- In the picture, each box is an element that can be touched, with its index as the label; "+
+	"where the screen has no elements, dashed lines divide the picture into %[1]d columns, A and so on, and %[1]d rows, 1 and so on, so that you can tell the pixel of a point.\n", perception.GridCells)
 
 // userPrompt is the turn in the lines that package planner describes.
 func (a *attempt) userPrompt() string {

@@ -45,7 +45,7 @@ type Runner struct {
 	Device     record.Phone    // for the trajectory
 	Rack       string          // the same: version of the program
 	Gone       <-chan struct{} // closed by its owner when the phone's connection ends; may be nil
-	Screens    bool            // send the planner a picture of each screen; without, of those alone that have no elements
+	Pictures   Pictures        // which screens the planner is sent a picture of
 	Trajectory string          // folder, made if needed; "" keeps no trajectory
 
 	// Expect tells whether a screen that rests is the one that step n of the record
@@ -74,6 +74,16 @@ const (
 	Running State = "running"
 	Waiting State = "waiting" // for a person's answer
 	Paused  State = "paused"  // the planner is out of reach
+)
+
+// Pictures says which screens the planner is sent a picture of.
+type Pictures int
+
+// Pictures that the planner is sent.
+const (
+	PicturesNeeded Pictures = iota // of screens without elements, and after take_screenshot
+	PicturesAlways                 // of each screen that a picture can be taken of
+	PicturesMarked                 // the same, with the elements' indices or a grid drawn on it
 )
 
 // Limits bound a run. A zero field has the value in its comment.

@@ -289,7 +289,7 @@ func TestReport21_BlackPicturesAreNotShown(t *testing.T) {
 	simulated(t, options{faults: android.Faults{Black: true}}, func(t *testing.T, r *rig) {
 		var asked []planner.Request
 		result, steps := r.run(t, runner.Task{Goal: switchGoal}, func(work *runner.Runner) {
-			work.Screens = true
+			work.Pictures = runner.PicturesAlways
 			work.Planner = listening{work.Planner, &asked}
 		})
 		r.wantEnd(t, result, steps, switchGoal, "")
