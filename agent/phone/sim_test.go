@@ -4,25 +4,23 @@ import (
 	"context"
 	"fmt"
 	"image"
-	"net"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"phonerack/agent/perception"
 	"phonerack/agent/phone"
 	"phonerack/usb/adb"
-	"phonerack/usb/phonesim"
 	"phonerack/usb/phonesim/android"
+	"phonerack/usb/phonesim/phonetest"
 	"phonerack/usb/phonesim/screen"
 )
 
-// size is the simulated displays': small, to be quick.
-var size = image.Pt(360, 800)
+// size is the simulated displays'.
+var size = image.Pt(phonetest.Width, phonetest.Height)
 
 const shop = "com.phonerack.shop"
 
@@ -70,52 +68,14 @@ func (c *counter) take() int {
 func simulated(t *testing.T, version int, change func(*android.Config), test func(t *testing.T, s *stage)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		config := android.Config{Version: version, Serial: "SIM7", Clock: time.Now, Sleep: sleep}
-		engine, err := screen.New(screen.Config{Width: size.X, Height: size.Y, Density: 140, Clock: time.Now})
+		sim := phonetest.Start(t, phonetest.Config{Android: version, Change: change})
+		conn, err := adb.Connect(t.Context(), adb.NewStreamLink(sim.Host), adb.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		config.Screen = engine
-		if change != nil {
-			change(&config)
-		}
-		device, err := android.New(config)
-		if err != nil {
-			t.Fatal(err)
-		}
-		sim, err := phonesim.New(phonesim.Config{Serial: "SIM7", Android: version, System: device})
-		if err != nil {
-			t.Fatal(err)
-		}
-		host, there := net.Pipe()
-		ctx, cancel := context.WithCancel(context.Background())
-		var served sync.WaitGroup
-		served.Go(func() { _ = sim.ServeStream(ctx, there) })
-		conn, err := adb.Connect(t.Context(), adb.NewStreamLink(host), adb.Options{})
-		defer func() {
-			if conn != nil {
-				conn.Close()
-			}
-			cancel()
-			served.Wait()
-			for _, v := range sim.Violations() {
-				t.Errorf("violation: %v", v)
-			}
-		}()
-		if err != nil {
-			t.Fatal(err)
-		}
-		test(t, &stage{conn, engine, device, &counter{Conn: conn}})
+		defer conn.Close()
+		test(t, &stage{conn, sim.Engine, sim.Device, &counter{Conn: conn}})
 	})
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // attach attaches the phone and forgets what that took. Unless o tells how to

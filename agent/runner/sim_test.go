@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"image"
-	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -22,19 +21,20 @@ import (
 	"phonerack/usb/adb"
 	"phonerack/usb/phonesim"
 	"phonerack/usb/phonesim/android"
+	"phonerack/usb/phonesim/phonetest"
 	"phonerack/usb/phonesim/screen"
 )
 
-// size is the simulated displays': small, to be quick.
-var size = image.Pt(360, 800)
+// size is the simulated displays'.
+var size = image.Pt(phonetest.Width, phonetest.Height)
 
 // rig is a simulated phone behind the real host protocol, in a bubble's time.
 type rig struct {
-	conn   *adb.Conn
-	phone  *phone.Phone
+	sim    *phonetest.Phone
 	engine *screen.Engine
 	device *android.Device
-	sim    *phonesim.Phone
+	conn   *adb.Conn
+	phone  *phone.Phone
 }
 
 // options of a rig.
@@ -50,48 +50,26 @@ type options struct {
 func simulated(t *testing.T, o options, test func(t *testing.T, r *rig)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		engine, err := screen.New(screen.Config{Width: size.X, Height: size.Y, Density: 140, Language: o.language, Seed: o.seed})
+		sim := phonetest.Start(t, phonetest.Config{
+			Android: o.version,
+			Display: screen.Config{Width: size.X, Height: size.Y, Density: 140, Language: o.language, Seed: o.seed},
+			Change: func(c *android.Config) {
+				c.Faults, c.Seed = o.faults, uint64(o.seed)
+				if o.change != nil {
+					o.change(c)
+				}
+			},
+		})
+		conn, err := adb.Connect(t.Context(), adb.NewStreamLink(sim.Host), adb.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if o.version == 0 {
-			o.version = 14
-		}
-		config := android.Config{Version: o.version, Serial: "SIM7", Screen: engine, Faults: o.faults, Seed: uint64(o.seed)}
-		if o.change != nil {
-			o.change(&config)
-		}
-		device, err := android.New(config)
-		if err != nil {
-			t.Fatal(err)
-		}
-		sim, err := phonesim.New(phonesim.Config{Serial: "SIM7", Android: o.version, System: device})
-		if err != nil {
-			t.Fatal(err)
-		}
-		host, there := net.Pipe()
-		ctx, cancel := context.WithCancel(context.Background())
-		var served sync.WaitGroup
-		served.Go(func() { _ = sim.ServeStream(ctx, there) })
-		conn, err := adb.Connect(t.Context(), adb.NewStreamLink(host), adb.Options{})
-		defer func() {
-			if conn != nil {
-				conn.Close()
-			}
-			cancel()
-			served.Wait()
-			for _, v := range sim.Violations() {
-				t.Errorf("violation: %v", v)
-			}
-		}()
-		if err != nil {
-			t.Fatal(err)
-		}
+		defer conn.Close()
 		p, err := phone.Attach(t.Context(), conn, phone.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		test(t, &rig{conn, p, engine, device, sim})
+		test(t, &rig{sim, sim.Engine, sim.Device, conn, p})
 	})
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"image"
-	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -17,13 +16,12 @@ import (
 	"phonerack/agent/tools"
 	"phonerack/sync/wire"
 	"phonerack/usb/adb"
-	"phonerack/usb/phonesim"
 	"phonerack/usb/phonesim/android"
+	"phonerack/usb/phonesim/phonetest"
 	"phonerack/usb/phonesim/screen"
 )
 
-// The simulated phones have small displays, to be quick.
-var simulatedSize = image.Pt(360, 800)
+var simulatedSize = image.Pt(phonetest.Width, phonetest.Height)
 
 const (
 	shopApp     = "com.phonerack.shop"
@@ -66,42 +64,18 @@ func (g *gate) let(n int) {
 func simulated(t *testing.T, version int, test func(t *testing.T, r *rig)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		engine, err := screen.New(screen.Config{Width: simulatedSize.X, Height: simulatedSize.Y, Density: 140, Clock: time.Now})
+		sim := phonetest.Start(t, phonetest.Config{Android: version, Serial: "SIM3"})
+		conn, err := adb.Connect(t.Context(), adb.NewStreamLink(sim.Host), adb.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		device, err := android.New(android.Config{Version: version, Serial: "SIM3", Screen: engine, Clock: time.Now, Sleep: pause})
-		if err != nil {
-			t.Fatal(err)
-		}
-		sim, err := phonesim.New(phonesim.Config{Serial: "SIM3", Android: version, System: device})
-		if err != nil {
-			t.Fatal(err)
-		}
-		host, there := net.Pipe()
-		ctx, cancel := context.WithCancel(context.Background())
-		var served sync.WaitGroup
-		served.Go(func() { _ = sim.ServeStream(ctx, there) })
-		conn, err := adb.Connect(t.Context(), adb.NewStreamLink(host), adb.Options{})
-		defer func() {
-			if conn != nil {
-				conn.Close()
-			}
-			cancel()
-			served.Wait()
-			for _, v := range sim.Violations() {
-				t.Errorf("violation: %v", v)
-			}
-		}()
-		if err != nil {
-			t.Fatal(err)
-		}
+		defer conn.Close()
 		p, err := phone.Attach(t.Context(), conn, phone.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		observer := perception.NewObserver(p, perception.Options{})
-		r := &rig{engine: engine, device: device, phone: p, gate: &gate{left: -1}}
+		r := &rig{engine: sim.Engine, device: sim.Device, phone: p, gate: &gate{left: -1}}
 		r.env = tools.Env{
 			Controls: p.Under(r.gate), Phone: p, Permissions: tools.Permissions(), Slot: 3, Serial: "SIM3",
 			Look: func(ctx context.Context) (*perception.Scene, error) {
@@ -110,15 +84,6 @@ func simulated(t *testing.T, version int, test func(t *testing.T, r *rig)) {
 		}
 		test(t, r)
 	})
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // do looks and calls a tool; $gen in its arguments is the screen's number.

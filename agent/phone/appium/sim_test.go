@@ -6,10 +6,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"net"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/fstest"
 	"testing/synctest"
@@ -19,10 +17,10 @@ import (
 	"phonerack/agent/phone"
 	"phonerack/sync/wire"
 	"phonerack/usb/adb"
-	"phonerack/usb/phonesim"
 	"phonerack/usb/phonesim/android"
 	"phonerack/usb/phonesim/android/apk"
 	"phonerack/usb/phonesim/android/apk/apktest"
+	"phonerack/usb/phonesim/phonetest"
 	"phonerack/usb/phonesim/screen"
 )
 
@@ -39,34 +37,13 @@ type stage struct {
 func simulated(t *testing.T, version int, test func(t *testing.T, s *stage)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		engine, err := screen.New(screen.Config{Width: 360, Height: 800, Density: 140, Clock: time.Now})
+		sim := phonetest.Start(t, phonetest.Config{Android: version})
+		conn, err := adb.Connect(t.Context(), adb.NewStreamLink(sim.Host), adb.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		device, err := android.New(android.Config{Version: version, Serial: "SIM7", Screen: engine, Clock: time.Now, Sleep: pause})
-		if err != nil {
-			t.Fatal(err)
-		}
-		sim, err := phonesim.New(phonesim.Config{Serial: "SIM7", Android: version, System: device})
-		if err != nil {
-			t.Fatal(err)
-		}
-		host, there := net.Pipe()
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		var served sync.WaitGroup
-		served.Go(func() { _ = sim.ServeStream(ctx, there) })
-		defer served.Wait()
-		conn, err := adb.Connect(ctx, adb.NewStreamLink(host), adb.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer cancel()
 		defer conn.Close()
-		test(t, &stage{conn: conn, engine: engine, device: device})
-		for _, v := range sim.Violations() {
-			t.Errorf("violation: %v", v)
-		}
+		test(t, &stage{conn: conn, engine: sim.Engine, device: sim.Device})
 	})
 }
 

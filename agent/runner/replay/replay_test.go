@@ -6,11 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"testing/fstest"
 	"testing/synctest"
@@ -27,8 +25,9 @@ import (
 	"phonerack/agent/runner/replay"
 	"phonerack/sync/wire"
 	"phonerack/usb/adb"
-	"phonerack/usb/phonesim"
 	"phonerack/usb/phonesim/android"
+	"phonerack/usb/phonesim/phonesimtest"
+	"phonerack/usb/phonesim/phonetest"
 	"phonerack/usb/phonesim/screen"
 )
 
@@ -38,68 +37,22 @@ type live struct{}
 
 func (live) Check() error { return nil }
 
-// clock is a phone's own time, in which waiting is all that passes.
-type clock struct {
-	mu  sync.Mutex // guards now
-	now time.Time
-}
-
-func (c *clock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-func (c *clock) Sleep(ctx context.Context, d time.Duration) error {
-	c.set(c.Now().Add(d))
-	return ctx.Err()
-}
-
-func (c *clock) set(t time.Time) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if t.After(c.now) {
-		c.now = t
-	}
-}
-
 // simulated attaches to a simulated phone with these apps, in a bubble; c is its
 // clock, nil for the bubble's.
-func simulated(t *testing.T, apps fs.FS, c *clock) *phone.Phone {
+func simulated(t *testing.T, apps fs.FS, c *phonesimtest.Clock) *phone.Phone {
 	t.Helper()
-	display := screen.Config{Width: 360, Height: 800, Density: 140, Apps: apps, Seed: 1}
-	system := android.Config{Version: 14, Serial: "SIM7"}
+	display := screen.Config{Width: phonetest.Width, Height: phonetest.Height, Density: 140, Apps: apps, Seed: 1}
+	config := phonetest.Config{Display: display}
 	if c != nil {
-		display.Clock, system.Clock, system.Sleep = c.Now, c.Now, c.Sleep
+		config.Display.Clock = c.Now
+		config.Change = func(system *android.Config) { system.Clock, system.Sleep = c.Now, c.Sleep }
 	}
-	engine, err := screen.New(display)
+	sim := phonetest.Start(t, config)
+	conn, err := adb.Connect(t.Context(), adb.NewStreamLink(sim.Host), adb.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	system.Screen = engine
-	device, err := android.New(system)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sim, err := phonesim.New(phonesim.Config{Serial: "SIM7", Android: 14, System: device})
-	if err != nil {
-		t.Fatal(err)
-	}
-	host, there := net.Pipe()
-	ctx, cancel := context.WithCancel(context.Background())
-	var served sync.WaitGroup
-	served.Go(func() { _ = sim.ServeStream(ctx, there) })
-	conn, err := adb.Connect(t.Context(), adb.NewStreamLink(host), adb.Options{})
-	t.Cleanup(func() {
-		if conn != nil {
-			conn.Close()
-		}
-		cancel()
-		served.Wait()
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	t.Cleanup(func() { conn.Close() })
 	p, err := phone.Attach(t.Context(), conn, phone.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -184,9 +137,9 @@ func TestReplayKeepsTheTimeOfTheRecord(t *testing.T) {
 			}
 			synctest.Test(t, func(t *testing.T) {
 				time.Sleep(time.Hour) // another day
-				c := &clock{now: rec.Task.Started}
+				c := phonesimtest.NewClock(rec.Task.Started)
 				p := simulated(t, nil, c)
-				report, err := replay.Run(t.Context(), rec, replay.Phone{Source: p, Controls: p.Under(live{})}, replay.Options{Fast: true, At: c.set})
+				report, err := replay.Run(t.Context(), rec, replay.Phone{Source: p, Controls: p.Under(live{})}, replay.Options{Fast: true, At: c.Set})
 				if err != nil || report.Steps != report.Of {
 					t.Errorf("by the record's time: %v\n%s", err, strings.Join(report.Lines, "\n"))
 				}

@@ -1,3 +1,3 @@
-// Package phonesimtest has doubles for tests around usb/phonesim: System, a small Android in memory, and
+// Package phonesimtest has doubles for tests of usb/phonesim: System, a small Android in memory; Clock, a time that jumps; and
 // Guest, the host controller and driver at the other end of usbredir.
 package phonesimtest
