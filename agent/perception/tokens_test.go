@@ -27,7 +27,7 @@ func TestTokensAreEstimatedForEveryScript(t *testing.T) {
 		"a screen":          {"screen 7: app com.phonerack.shop activity .MainActivity size 1080x2400 keyboard hidden\n", 24, 23},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := tokens(c.text)
+			got := Tokens(c.text)
 			if low, high := min(c.o200k, c.cl100k)*4/5, max(c.o200k, c.cl100k)*5/4; got < low || got > high {
 				t.Errorf("%d tokens, tokenizers count %d and %d", got, c.o200k, c.cl100k)
 			}
@@ -40,7 +40,7 @@ func TestTokensCountThePrompt(t *testing.T) {
 		t.Errorf("a bare screen line is %d tokens", got)
 	}
 	s := fixture(t, "shop_stock")
-	if got, want := s.Tokens(), tokens(s.Prompt()); got != want {
+	if got, want := s.Tokens(), Tokens(s.Prompt()); got != want {
 		t.Errorf("got %d, the prompt is %d", got, want)
 	}
 }

@@ -74,7 +74,7 @@ func newAttempt(r *Runner, task Task) *attempt {
 		a.tools = a.tools.Where(func(t tools.Tool) bool { return t.Name != "ask_human" })
 	}
 	a.offer = a.tools.Offer(task.Permissions...)
-	a.fixed = textTokens(a.system) + toolTokens(a.offer)
+	a.fixed = perception.Tokens(a.system) + toolTokens(a.offer)
 	if a.now == nil {
 		a.now = time.Now
 	}

@@ -54,7 +54,7 @@ func (a *attempt) newQuestion() question {
 		TaskID: a.task.ID, Attempt: a.task.Attempt, RequestID: ulid.Make().String(),
 		SystemPrompt: a.system, UserPrompt: a.userPrompt(), Tools: a.offer,
 	}}
-	q.tokens = a.fixed + textTokens(q.request.UserPrompt)
+	q.tokens = a.fixed + perception.Tokens(q.request.UserPrompt)
 	if p := a.scene.Picture; p != nil && (a.Pictures != PicturesNeeded || a.show || a.scene.NoTree != "") {
 		q.request.Screen = a.picture()
 		q.tokens += pictureTokens(p.Size)
@@ -115,7 +115,7 @@ func (a *attempt) decide(ctx context.Context, step *Step) (planner.Decision, err
 func (a *attempt) pay(step *Step, d planner.Decision) {
 	step.Tokens = d.Tokens
 	if step.Tokens <= 0 {
-		step.Tokens = textTokens(string(d.Arguments))
+		step.Tokens = perception.Tokens(string(d.Arguments))
 		if !a.asked.paid {
 			step.Tokens += a.asked.tokens
 		}

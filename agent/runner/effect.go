@@ -20,7 +20,7 @@ func effect(step *Step, before, after *perception.Scene, moving bool) bool {
 	d := perception.Compare(before, after)
 	if d.Front || len(d.Added)+len(d.Removed)+len(d.Changed) > 0 {
 		step.Effect = fmt.Sprintf("screen changed: +%d -%d ~%d", len(d.Added), len(d.Removed), len(d.Changed))
-		step.Changes = changes(d, before, after)
+		step.Changes = changes(d)
 		return true
 	}
 	drawn := before.NoTree != "" || after.NoTree != ""
@@ -46,24 +46,26 @@ func effect(step *Step, before, after *perception.Scene, moving bool) bool {
 // maxChanges bounds Step.Changes.
 const maxChanges = 8
 
-// changes are the first few differences, in the order of what matters: the app,
-// what is new, what is gone, what is otherwise.
-func changes(d perception.Diff, before, after *perception.Scene) []string {
-	var lines []string
-	if before.Package != after.Package || before.Activity != after.Activity {
-		lines = append(lines, clip("> "+after.Package+" "+after.Activity, maxLabel))
+// changes are the first few differences of what is named. What password fields
+// hold is not among them.
+func changes(d perception.Diff) []string {
+	d.Picture = false
+	blank := func(list []perception.Element) {
+		for i := range list {
+			hidePassword(&list[i])
+		}
 	}
-	for _, e := range d.Added {
-		lines = append(lines, "+ "+describe(e))
+	blank(d.Added)
+	blank(d.Removed)
+	for i := range d.Changed {
+		hidePassword(&d.Changed[i].Before)
+		hidePassword(&d.Changed[i].After)
 	}
-	for _, e := range d.Removed {
-		lines = append(lines, "- "+describe(e))
+	return d.Lines(maxChanges)
+}
+
+func hidePassword(e *perception.Element) {
+	if e.Password {
+		e.Text = ""
 	}
-	for _, c := range d.Changed {
-		lines = append(lines, "~ "+describe(c.Before)+" -> "+describe(c.After))
-	}
-	if more := len(lines) - maxChanges; more > 0 {
-		lines = append(lines[:maxChanges], fmt.Sprintf("and %d more", more))
-	}
-	return lines
 }

@@ -132,9 +132,13 @@ func firstOf(parts []part) []string {
 	return nil
 }
 
+// timelessAll takes it out of the differences between screens.
 func timelessAll(lines []string) []string {
 	out := make([]string, len(lines))
 	for i, line := range lines {
+		if strings.HasPrefix(line, "~ screen ") {
+			line = pictureAt.ReplaceAllString(line, "")
+		}
 		out[i] = timeless(line)
 	}
 	return out
