@@ -21,7 +21,7 @@ func (r *Rack) owes(id string) (action.TaskStatus, bool) {
 	return status, ok
 }
 
-// payOwed tries to write down what is owed.
+// payOwed tries to write down what is owed, and to finish the trajectories that belong to it.
 func (r *Rack) payOwed() {
 	r.mu.Lock()
 	owed := maps.Clone(r.owed)
@@ -34,5 +34,6 @@ func (r *Rack) payOwed() {
 		r.mu.Lock()
 		delete(r.owed, id)
 		r.mu.Unlock()
+		r.taskLog.conclude(status) // its trajectory found no room either
 	}
 }

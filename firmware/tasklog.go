@@ -96,16 +96,19 @@ func (l *taskLog) list(limit int) ([]action.TaskStatus, error) {
 }
 
 // endOpen marks the tasks that an earlier rackd left open: whether they wrote is not known, and they are never begun again
-// by themselves.
+// by themselves. It also finishes the trajectories for which the earlier rackd had no room. No task may be running.
 func (l *taskLog) endOpen(now time.Time) error {
-	open, err := l.list(keptTasks)
+	all, err := l.list(keptTasks)
 	if err != nil {
 		return fmt.Errorf("look for tasks that were cut: %w", err)
 	}
-	for _, status := range open {
+	for n, status := range all {
 		switch status.State {
 		case action.Running, action.Waiting, action.Paused:
 		default:
+			if n < keptTrajectories {
+				l.conclude(status)
+			}
 			continue
 		}
 		status.State, status.Question, status.Ended, status.Wrote = action.TaskLost, nil, now, true
@@ -132,6 +135,28 @@ func (l *taskLog) clean(id string) {
 	}
 	if err = errors.Join(err, record.Finish(folder)); err != nil {
 		l.log.Warn("a trajectory that was cut could not be finished", "task", id, "err", err)
+	}
+}
+
+// conclude gives the trajectory of a task that has ended its end and its page, if there was no room for them then. One that was
+// cut has no end that anybody knows, and gets its page.
+func (l *taskLog) conclude(status action.TaskStatus) {
+	folder := filepath.Join(l.folder, filepath.Base(status.ID))
+	if _, err := os.Stat(folder); errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	if status.State == action.TaskLost {
+		if !record.HasPage(folder) {
+			l.clean(status.ID)
+		}
+		return
+	}
+	err := record.Conclude(folder, record.End{
+		At: status.Ended, Outcome: string(status.State), Message: status.Message,
+		Steps: status.Steps, Tokens: status.Tokens, Wrote: status.Wrote, Refusal: status.Refusal,
+	})
+	if err != nil {
+		l.log.Warn("a trajectory without an end could not be finished", "task", status.ID, "err", err)
 	}
 }
 

@@ -88,6 +88,31 @@ func Finish(dir string) error {
 	return errors.Join(err, writePage(dir, task))
 }
 
+// Conclude gives a trajectory its end and its page where its Writer found no room
+// for them; what has both stays as it is. It must not be called while a Writer is
+// at work there.
+func Conclude(dir string, end End) error {
+	task, err := ReadTask(dir)
+	if err != nil {
+		return err
+	}
+	if task.End == nil {
+		task.End = &end
+		if err := (&Writer{dir: dir, task: task}).writeTask(); err != nil {
+			return err
+		}
+	} else if HasPage(dir) {
+		return nil
+	}
+	return Finish(dir)
+}
+
+// HasPage tells whether a trajectory has its page, which is written last.
+func HasPage(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, pageFile))
+	return err == nil
+}
+
 // writePage replaces index.html as a whole.
 func writePage(dir string, task Task) error {
 	var broken error
