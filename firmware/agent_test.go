@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"phonerack/agent/planner"
+	"phonerack/firmware"
 	"phonerack/firmware/action"
 	"phonerack/firmware/rehearsal"
 	"phonerack/sync/wire"
@@ -104,6 +105,44 @@ func TestATaskAsksAPersonAndKeepsItsSlotMeanwhile(t *testing.T) {
 	if err := b.Call(t.Context(), "task_answer", answer, nil); !wire.Is(err, wire.TaskNotWaiting) {
 		t.Errorf("an answer that nobody waits for: %v", err)
 	}
+}
+
+func TestValuesOfParametersAreShownLiveAndNotWrittenDown(t *testing.T) {
+	const secret = "hunter2-hunter2"
+	b := newBench(t, 1)
+	b.planner = &lines{answers: []string{
+		`ask_human {"question":"Is hunter2-hunter2 right?","options":["hunter2-hunter2","no"]}`, `finish {"success":false,"message":"they refuse hunter2-hunter2"}`,
+	}}
+	b.phones[1].plug(t)
+	b.start()
+	b.await(1, action.Ready)
+	var task action.TaskStatus
+	args := action.TaskRunArgs{SlotArgs: slotArgs(1), Goal: "open the door", Params: map[string]string{"code": secret}}
+	if err := b.Call(t.Context(), "task_run", args, &task); err != nil {
+		t.Fatal(err)
+	}
+	if q := b.awaitTask(task.ID, action.Waiting).Question; q.Text != "Is hunter2-hunter2 right?" || q.Options[0] != secret {
+		t.Errorf("the person is asked %+v", q)
+	}
+	wantWritten := func(state action.TaskState, want string) {
+		t.Helper()
+		status, err := firmware.WrittenOf(b.rack, task.ID)
+		for deadline := time.Now().Add(10 * time.Second); err == nil && status.State != state && time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+			status, err = firmware.WrittenOf(b.rack, task.ID)
+		}
+		raw, marshalErr := json.Marshal(status)
+		if err != nil || marshalErr != nil || status.State != state || strings.Contains(string(raw), secret) || !strings.Contains(string(raw), want) {
+			t.Errorf("%v, %v: written as\n%s", err, marshalErr, raw)
+		}
+	}
+	wantWritten(action.Waiting, `"question":{"text":"Is (param code) right?","options":["(param code)","no"]`)
+	if err := b.Call(t.Context(), "task_answer", action.AnswerArgs{TaskArgs: action.TaskArgs{ID: task.ID}, Answer: "yes"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, status := b.watchTask(task.ID); !strings.Contains(status.Message, "they refuse hunter2-hunter2") {
+		t.Errorf("who watches is told %q", status.Message)
+	}
+	wantWritten(action.TaskError, `"args":{"message":"they refuse (param code)"}`)
 }
 
 func TestATaskThatWaitsIsLostWithRackdAndCanBeCancelled(t *testing.T) {

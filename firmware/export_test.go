@@ -1,6 +1,12 @@
 package firmware
 
-import "phonerack/firmware/lease"
+import (
+	"phonerack/firmware/action"
+	"phonerack/firmware/lease"
+)
 
 // LeasesOf lets a test be somebody else: whoever connects to the control socket is the test's own user.
 func LeasesOf(r *Rack) *lease.Table { return r.leases }
+
+// WrittenOf is what the database holds of a task.
+func WrittenOf(r *Rack, id string) (action.TaskStatus, error) { return r.taskLog.get(id) }

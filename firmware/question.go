@@ -2,6 +2,7 @@ package firmware
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"phonerack/agent/runner"
@@ -60,7 +61,7 @@ func (t *task) change(fn func(*action.TaskStatus)) {
 // remember writes the status down, so that a restart knows what the task waited for. It is no loss if that fails: the
 // task is there to be asked.
 func (t *task) remember() {
-	if err := t.rack.taskLog.put(t.snapshot()); err != nil {
+	if err := t.rack.taskLog.put(t.written(t.snapshot())); err != nil {
 		t.log.Warn("the task's state could not be written down", "err", err)
 	}
 }
@@ -77,6 +78,7 @@ func (r *Rack) AnswerTask(id, answer, actor string) (action.TaskStatus, error) {
 	var answers chan<- string
 	t.change(func(status *action.TaskStatus) {
 		if answers, t.answers = t.answers, nil; answers != nil { // one answer a question
+			t.mask = t.mask.Whole(fmt.Sprintf("answer %d", status.Steps+1), answer) // as the record calls it
 			status.State, status.Question = action.Running, nil
 		}
 	})

@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"slices"
 	"sync"
 
 	"phonerack/agent/runner"
+	"phonerack/agent/runner/record"
 	"phonerack/firmware/action"
 	"phonerack/firmware/lease"
 )
@@ -24,7 +26,8 @@ type task struct {
 	files  map[string]string // that came with it: name -> sha256
 
 	mu      sync.Mutex
-	status  action.TaskStatus // guarded by mu, as is what follows
+	status  action.TaskStatus // as people are shown it live; guarded by mu, as is what follows
+	mask    record.Mask       // of its parameters and of the answers it got
 	steps   []json.RawMessage
 	changed chan struct{} // closed and replaced when a step is added or the status changes
 	answers chan<- string // takes the one answer that the task waits for; nil if it does not
@@ -49,6 +52,23 @@ func (t *task) snapshot() action.TaskStatus {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.status
+}
+
+// written is how a status of the task is written down: without the values of its parameters, which may be passwords.
+func (t *task) written(status action.TaskStatus) action.TaskStatus {
+	t.mu.Lock()
+	mask := t.mask
+	t.mu.Unlock()
+	status.Message, status.Refusal = mask.Text(status.Message), mask.Refusal(status.Refusal)
+	if status.Question != nil {
+		q := *status.Question
+		q.Text, q.Options = mask.Text(q.Text), slices.Clone(q.Options)
+		for i, option := range q.Options {
+			q.Options[i] = mask.Text(option)
+		}
+		status.Question = &q
+	}
+	return status
 }
 
 func (t *task) update(status action.TaskStatus) {

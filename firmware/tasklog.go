@@ -155,7 +155,7 @@ func (l *taskLog) conclude(status action.TaskStatus) {
 		At: status.Ended, Outcome: string(status.State), Message: status.Message,
 		Steps: status.Steps, Tokens: status.Tokens, Wrote: status.Wrote, Refusal: status.Refusal,
 	})
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // not even begun: there was no room from the start
 		l.log.Warn("a trajectory without an end could not be finished", "task", status.ID, "err", err)
 	}
 }

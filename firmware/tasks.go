@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"phonerack/agent/runner"
+	"phonerack/agent/runner/record"
 	"phonerack/firmware/action"
 	"phonerack/firmware/lease"
 	"phonerack/firmware/store"
@@ -87,7 +88,7 @@ func (r *Rack) dismiss(t *task) {
 }
 
 func newTask(r *Rack, id string, spec action.TaskSpec, actor string, l *live) *task {
-	t := &task{rack: r, id: id, live: l, files: spec.Inputs, ended: make(chan struct{}), changed: make(chan struct{})}
+	t := &task{rack: r, id: id, live: l, files: spec.Inputs, mask: record.NewMask(spec.Params), ended: make(chan struct{}), changed: make(chan struct{})}
 	t.ctx, t.cancel = context.WithCancelCause(context.Background())
 	t.status = action.TaskStatus{
 		ID: t.id, Attempt: 1, Slot: spec.Slot, Serial: l.serial, Goal: spec.Goal, Params: slices.Sorted(maps.Keys(spec.Params)),
@@ -156,9 +157,10 @@ func (t *task) conclude(result runner.Result) {
 	status.State = taskState(result)
 	status.Message, status.Refusal, status.Result = result.Message, result.Refusal, result.Object
 	status.Steps, status.Tokens, status.Wrote, status.Ended = result.Steps, result.Tokens, result.Wrote, time.Now().UTC()
-	if err := t.rack.taskLog.put(status); err != nil {
+	written := t.written(status)
+	if err := t.rack.taskLog.put(written); err != nil {
 		t.log.Error("the task's result could not be written down yet", "err", err)
-		t.rack.owe(status)
+		t.rack.owe(written)
 	}
 	t.update(status)
 }
@@ -223,7 +225,7 @@ func (r *Rack) CancelTask(id, actor string) (action.TaskStatus, error) {
 	case <-t.ended:
 	case <-time.After(cancelWait):
 	}
-	return r.Task(id)
+	return t.snapshot(), nil
 }
 
 const cancelWait = 3 * time.Second

@@ -23,7 +23,10 @@ func (r *Rack) WatchTask(ctx context.Context, id string, step func(action.TaskEv
 		if err := t.follow(ctx, step); err != nil {
 			return err
 		}
-	} else if err := r.replay(id, step); err != nil {
+		status := t.snapshot() // its message as it is: whoever watches may know the task's parameters
+		return step(action.TaskEvent{Status: &status})
+	}
+	if err := r.replay(id, step); err != nil {
 		return err
 	}
 	status, err := r.Task(id)

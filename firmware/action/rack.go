@@ -30,7 +30,7 @@ type Rack interface {
 	AnswerTask(id, answer, actor string) (TaskStatus, error)
 	// PutInput keeps a file for tasks and says how it is named.
 	PutInput(ctx context.Context, r io.Reader) (Input, error)
-	// WatchTask calls step with each step of a task from its first on, and returns when the task has ended.
+	// WatchTask calls step with each step of a task from its first on, last with its status at the end, and returns then.
 	WatchTask(ctx context.Context, id string, step func(TaskEvent) error) error
 	// TaskFiles writes the task's trajectory as a tar archive.
 	TaskFiles(ctx context.Context, id string, w io.Writer) error

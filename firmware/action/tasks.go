@@ -172,11 +172,14 @@ func inputPut(ctx context.Context, c *call, _ *struct{}) (any, error) {
 // taskWatch writes one TaskEvent a line; the result is the status at the end.
 func taskWatch(ctx context.Context, c *call, args *TaskArgs) (any, error) {
 	lines := json.NewEncoder(c.pipes.Out)
-	err := c.rack.WatchTask(ctx, args.ID, func(e TaskEvent) error { return lines.Encode(e) })
-	if err != nil {
-		return nil, err
-	}
-	return c.rack.Task(args.ID)
+	var end TaskStatus
+	err := c.rack.WatchTask(ctx, args.ID, func(e TaskEvent) error {
+		if e.Status != nil {
+			end = *e.Status
+		}
+		return lines.Encode(e)
+	})
+	return end, err
 }
 
 func taskFiles(ctx context.Context, c *call, args *TaskArgs) (any, error) {
