@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"phonerack/firmware/action"
+	"phonerack/firmware/store"
 	"phonerack/sync/wire"
 )
 
@@ -34,13 +35,14 @@ const (
 type inputs struct {
 	folder string
 	log    *slog.Logger
+	sync   func(folder string) error // store.SyncFolder, unless a test looks on
 
 	mu sync.Mutex // one file is put in place at a time, so that the bound holds
 }
 
 // newInputs removes what a crash has left half written.
 func newInputs(state string, log *slog.Logger) (*inputs, error) {
-	in := &inputs{folder: filepath.Join(state, inputsFolder), log: log}
+	in := &inputs{folder: filepath.Join(state, inputsFolder), log: log, sync: store.SyncFolder}
 	if err := os.MkdirAll(in.folder, 0o750); err != nil {
 		return nil, fmt.Errorf("make the folder of inputs: %w", err)
 	}
@@ -80,6 +82,9 @@ func (in *inputs) put(ctx context.Context, r io.Reader) (_ action.Input, err err
 	defer in.mu.Unlock()
 	name := hex.EncodeToString(sum.Sum(nil))
 	if err = os.Rename(f.Name(), filepath.Join(in.folder, name)); err != nil {
+		return action.Input{}, fullOr(err)
+	}
+	if err = in.sync(in.folder); err != nil { // the name is of the folder
 		return action.Input{}, fullOr(err)
 	}
 	in.prune(name)

@@ -56,7 +56,18 @@ func TestInputsAreNamedByTheirContentAndBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	durable := map[string]bool{} // names that were in the folder when it was last synced
+	in.sync = func(folder string) error {
+		entries, err := os.ReadDir(folder)
+		for _, e := range entries {
+			durable[e.Name()] = true
+		}
+		return err
+	}
 	kept, err := in.put(t.Context(), strings.NewReader("hello"))
+	if !durable[kept.SHA256] {
+		t.Errorf("the name of the file may be lost with the power: %v", durable)
+	}
 	if err != nil || kept.SHA256 != "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824" || kept.Bytes != 5 {
 		t.Fatalf("%+v, %v", kept, err)
 	}

@@ -117,21 +117,36 @@ func (b *Book) Attach(slot int, serial, model string) (*Entry, error) {
 
 // share notes that the serial number tells nothing, and gives the phone that had it alone until now a record by its slot.
 // What was remembered under the number may be about either phone and is left behind.
+// All of it is one transaction, so that no crash leaves the twin without its mark of being out of order.
 func (b *Book) share(serial string, twin *Entry) error {
+	alone := twin.key == bySerial+serial
+	moved := *twin
+	var raw []byte
+	if alone {
+		now := b.now().UTC()
+		moved.key = slotKey(twin.slot)
+		moved.record = remembered.Phone{Slot: twin.slot, Model: twin.record.Model, Android: twin.record.Android, FirstSeen: now, LastSeen: now, Dirty: twin.record.Dirty}
+		var err error
+		if raw, err = moved.encode(); err != nil {
+			return err
+		}
+	}
 	err := b.bucket.Update(func(bucket *bolt.Bucket) error {
 		if err := bucket.Delete([]byte(bySerial + serial)); err != nil {
 			return err
+		}
+		if alone {
+			if err := bucket.Put([]byte(moved.key), raw); err != nil {
+				return err
+			}
 		}
 		return bucket.Put([]byte(shared+serial), []byte("1"))
 	})
 	if err != nil {
 		return fmt.Errorf("note that two phones share a serial number: %w", err)
 	}
-	if twin.key == bySerial+serial {
-		now := b.now().UTC()
-		twin.key = slotKey(twin.slot)
-		twin.record = remembered.Phone{Slot: twin.slot, Model: twin.record.Model, Android: twin.record.Android, FirstSeen: now, LastSeen: now, Dirty: twin.record.Dirty}
-		return b.write(twin)
+	if alone {
+		twin.key, twin.record, twin.noted = moved.key, moved.record, false
 	}
 	return nil
 }

@@ -121,6 +121,44 @@ func TestASerialNumberThatTwoPhonesHaveTellsNothingEverAfter(t *testing.T) {
 	}
 }
 
+func TestAPhoneWhoseSerialNumberTurnsOutToBeSharedKeepsItsMarkWhateverHappens(t *testing.T) {
+	s := newShelf(t)
+	book, bucket := s.open()
+	commits := func() (n int) {
+		t.Helper()
+		if err := bucket.View(func(b *bolt.Bucket) error { n = b.Tx().ID(); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	twin := attach(t, book, 1, "0123456789ABCDEF", "Clone")
+	if err := twin.Update(func(r *remembered.Phone) { r.Dirty = &remembered.Dirty{Task: "a"} }); err != nil {
+		t.Fatal(err)
+	}
+	before := commits()
+	if err := book.share(twin.serial, twin); err != nil {
+		t.Fatal(err)
+	}
+	if n := commits() - before; n != 1 {
+		t.Errorf("%d transactions: after a crash between them the mark is lost", n)
+	}
+	if dirty := book.Lookup(1, twin.serial).Dirty; dirty == nil || dirty.Task != "a" {
+		t.Errorf("on disk: %+v", dirty)
+	}
+
+	alone := attach(t, book, 2, "77", "Clone")
+	if err := alone.Update(func(r *remembered.Phone) { r.Dirty = &remembered.Dirty{Task: "b"} }); err != nil {
+		t.Fatal(err)
+	}
+	s.store.Close()
+	if _, err := book.Attach(3, "77", "Clone"); err == nil {
+		t.Fatal("written to a closed database")
+	}
+	if alone.key != bySerial+"77" || alone.Record().Serial != "77" {
+		t.Errorf("what was not written happened in memory: %s %+v", alone.key, alone.Record())
+	}
+}
+
 func TestAPhoneThatIsGoneIsNotWrittenAnyMore(t *testing.T) {
 	s := newShelf(t)
 	book, _ := s.open()

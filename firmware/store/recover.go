@@ -105,7 +105,7 @@ func (s *Store) putAside(path string) error {
 	}
 	s.recovery.Aside = append(s.recovery.Aside, aside)
 	s.options.Logger.Error("damaged database put aside", "path", path, "aside", aside, "reason", s.recovery.Reason)
-	return syncFolder(filepath.Dir(path))
+	return SyncFolder(filepath.Dir(path))
 }
 
 // restore puts the last compacted copy in place of the database; a damaged copy is put aside as well.
@@ -209,10 +209,11 @@ func publish(from, to string) error {
 	if err := os.Rename(from, to); err != nil {
 		return err
 	}
-	return syncFolder(filepath.Dir(to))
+	return SyncFolder(filepath.Dir(to))
 }
 
-func syncFolder(path string) error {
+// SyncFolder makes what was renamed, made or removed in a folder durable.
+func SyncFolder(path string) error {
 	d, err := os.Open(path)
 	if err != nil {
 		return err
