@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -49,8 +50,9 @@ func (l *live) startHelpers(ctx context.Context, fence phone.Fence) error {
 }
 
 // helpersOnArrival starts the helpers of a phone that comes, under a lease of its own. Somebody who has the slot already
-// starts them with his task.
-func (s *slot) helpersOnArrival(ctx context.Context, l *live) {
+// starts them with his task. It returns at once when ctx ends, before within: a start that is cut takes down what it began,
+// which may take longer than a slot has to stop. stopHelpers waits for it.
+func (s *slot) helpersOnArrival(ctx, within context.Context, l *live) {
 	if !l.wantsHelpers() {
 		return
 	}
@@ -59,20 +61,46 @@ func (s *slot) helpersOnArrival(ctx context.Context, l *live) {
 		s.log.Info("the helpers are not started now", "phone", l.serial, "err", err)
 		return
 	}
-	defer held.Release()
-	if err := l.startHelpers(ctx, held); err != nil {
-		s.log.Warn("the helpers do not run; the phone is used without them", "phone", l.serial, "err", err)
+	started := make(chan struct{})
+	l.starting = started
+	go func() {
+		defer close(started)
+		defer held.Release()
+		defer s.survive()
+		if err := l.startHelpers(within, held); err != nil {
+			s.log.Warn("the helpers do not run; the phone is used without them", "phone", l.serial, "err", err)
+		}
+	}()
+	select {
+	case <-started:
+	case <-ctx.Done():
 	}
 }
 
-// stopHelpers ends the server while the connection is still there. What takes too long ends with the connection, which the
-// caller closes next.
+// survive keeps a panic while the helpers start from being more than this phone's.
+func (s *slot) survive() {
+	if p := recover(); p != nil {
+		s.log.Error("the start of the helpers panicked", "panic", p, "stack", string(debug.Stack()))
+	}
+}
+
+// stopHelpers ends the server, or waits for a start that is being cut, while the connection is still there. What takes too
+// long ends with the connection, which the caller closes next.
 func (s *slot) stopHelpers(l *live) {
-	if l.helper == nil || !l.helper.Running() || l.conn.Err() != nil {
+	if l.helper == nil || l.conn.Err() != nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), helpersStop)
 	defer cancel()
+	if l.starting != nil {
+		select {
+		case <-l.starting:
+		case <-ctx.Done():
+		}
+	}
+	if !l.helper.Running() && ctx.Err() == nil {
+		return
+	}
 	stopped := make(chan error, 1)
 	go func() { stopped <- l.helper.Stop(ctx) }() // it has a bound of its own, which ctx does not shorten
 	var err error

@@ -107,6 +107,7 @@ type bench struct {
 	clock   func() time.Duration // of the leases, the board's own if nil
 	room    int                  // bytes of the database, the usual if 0
 	planner planner.Planner      // that of the configuration if nil
+	log     *slog.Logger         // the test's if nil
 	rack    *firmware.Rack
 	cancel  context.CancelFunc
 	ended   chan error
@@ -145,8 +146,12 @@ func (b *bench) start() {
 	if decides == nil {
 		decides = b.config.Scripted
 	}
+	log := b.log
+	if log == nil {
+		log = logger(b.t)
+	}
 	rack, err := firmware.New(firmware.Options{
-		Config: b.config, Planner: decides, Logger: logger(b.t), OnReady: func() { close(ready) },
+		Config: b.config, Planner: decides, Logger: log, OnReady: func() { close(ready) },
 		ADB: b.adb, Clock: b.clock, StoreSize: b.room,
 	})
 	if err != nil {

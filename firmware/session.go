@@ -86,7 +86,7 @@ func (s *slot) attach(ctx context.Context, conn *adb.Conn, serial string) (*live
 		l := &live{conn: conn, phone: p, serial: p.Info().Serial, helper: helper, helpers: s.helpers, eyes: perception.NewObserver(p, perception.Options{})}
 		l.hand = &hand{slot: s.number, observer: l.eyes.View()}
 		s.meet(ctx, l)
-		s.helpersOnArrival(attachCtx, l)
+		s.helpersOnArrival(ctx, attachCtx, l)
 		s.ready(l)
 		return l, nil
 	case conn.Err() != nil, ctx.Err() != nil:

@@ -44,14 +44,15 @@ type slot struct {
 
 // live is one connection to one phone.
 type live struct {
-	conn    *adb.Conn
-	phone   *phone.Phone // nil if only shell and files work
-	serial  string
-	eyes    *perception.Observer // of which everybody who looks has a view; nil as phone
-	hand    *hand                // the eyes of people; a task has its own; nil as phone
-	helper  *appium.Helper       // drives the helper apps, if there are any; nil as phone
-	helpers string               // folder of the helper apps; "" if there is none
-	entry   *phonebook.Entry     // what is remembered of the phone; nil as phone, or if the database gave none
+	conn     *adb.Conn
+	phone    *phone.Phone // nil if only shell and files work
+	serial   string
+	eyes     *perception.Observer // of which everybody who looks has a view; nil as phone
+	hand     *hand                // the eyes of people; a task has its own; nil as phone
+	helper   *appium.Helper       // drives the helper apps, if there are any; nil as phone
+	starting <-chan struct{}      // closed when the start of the helpers on arrival is over; nil if there was none
+	helpers  string               // folder of the helper apps; "" if there is none
+	entry    *phonebook.Entry     // what is remembered of the phone; nil as phone, or if the database gave none
 }
 
 func newSlot(number int, label string, src source, r *Rack, hello adb.Options) *slot {
