@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -143,6 +144,24 @@ func TestValuesOfParametersAreShownLiveAndNotWrittenDown(t *testing.T) {
 		t.Errorf("who watches is told %q", status.Message)
 	}
 	wantWritten(action.TaskError, `"args":{"message":"they refuse (param code)"}`)
+}
+
+func TestATaskThatIsCancelledAtOnceIsNoWarning(t *testing.T) {
+	b := newBench(t, 1)
+	var log lockedText
+	b.log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	b.phones[1].plug(t)
+	b.start()
+	b.await(1, action.Ready)
+	b.phones[1].SetFaults(phonesim.Faults{Hang: true}) // its apps are being listed when the task is cancelled
+	task := b.runTask(1, "paint the shed")
+	if err := b.Call(t.Context(), "task_cancel", action.TaskArgs{ID: task.ID}, nil); err != nil {
+		t.Fatal(err)
+	}
+	b.awaitTask(task.ID, action.Cancelled)
+	if log := log.String(); log != "" {
+		t.Errorf("the log warns\n%s", log)
+	}
 }
 
 func TestATaskThatWaitsIsLostWithRackdAndCanBeCancelled(t *testing.T) {

@@ -24,7 +24,9 @@ func (t *task) device() record.Phone {
 	defer cancel()
 	installed, err := p.Installed(ctx, false)
 	if err != nil {
-		t.log.Warn("the phone's apps could not be listed for the trajectory", "err", err)
+		if t.ctx.Err() == nil { // else the task is over
+			t.log.Warn("the phone's apps could not be listed for the trajectory", "err", err)
+		}
 		return d
 	}
 	d.Apps = map[string]string{}
