@@ -119,7 +119,7 @@ func TestTasksWhoseHelperFails(t *testing.T) {
 		{"tree stands still after the third step", 3, uia2.Faults{Stale: true}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			simulated(t, options{}, func(t *testing.T, r *rig) {
+			simulated(t, options{small: true}, func(t *testing.T, r *rig) {
 				defer r.helped(t)()
 				turns := 0
 				var steps []runner.Step

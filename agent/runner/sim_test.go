@@ -3,7 +3,6 @@ package runner_test
 import (
 	"context"
 	"fmt"
-	"image"
 	"slices"
 	"strings"
 	"sync"
@@ -25,9 +24,6 @@ import (
 	"phonerack/usb/phonesim/screen"
 )
 
-// size is the simulated displays'.
-var size = image.Pt(phonetest.Width, phonetest.Height)
-
 // rig is a simulated phone behind the real host protocol, in a bubble's time.
 type rig struct {
 	sim    *phonetest.Phone
@@ -43,6 +39,7 @@ type options struct {
 	language string
 	seed     int64
 	faults   android.Faults
+	small    bool // a third of the pixels, where it is not the picture that counts
 	change   func(*android.Config)
 }
 
@@ -50,9 +47,12 @@ type options struct {
 func simulated(t *testing.T, o options, test func(t *testing.T, r *rig)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
+		display := screen.Config{Width: phonetest.Width, Height: phonetest.Height, Density: 140, Language: o.language, Seed: o.seed}
+		if o.small {
+			display.Width, display.Height, display.Density = 206, 458, 80
+		}
 		sim := phonetest.Start(t, phonetest.Config{
-			Android: o.version,
-			Display: screen.Config{Width: size.X, Height: size.Y, Density: 140, Language: o.language, Seed: o.seed},
+			Android: o.version, Display: display,
 			Change: func(c *android.Config) {
 				c.Faults, c.Seed = o.faults, uint64(o.seed)
 				if o.change != nil {
@@ -147,13 +147,13 @@ func TestTasksOnPhonesWithFaults(t *testing.T) {
 		{"InstallDenied", android.Faults{InstallDenied: true}, switchGoal, ""},
 		{"GrantDenied", android.Faults{GrantDenied: true}, switchGoal, ""},
 		{"NoKeys", android.Faults{NoKeys: true}, switchGoal, ""},
-		{"Black", android.Faults{Black: true}, shopGoal, ""},
-		{"Truncate", android.Faults{Truncate: 5000}, shopGoal, ""},
-		{"Pixels of 16 bits", android.Faults{Pixels: android.PixelsRGB565}, shopGoal, ""},
-		{"Pixels of 10 bits a colour", android.Faults{Pixels: android.Pixels1010102}, shopGoal, ""},
+		{"Black", android.Faults{Black: true}, switchGoal, ""},
+		{"Truncate", android.Faults{Truncate: 5000}, switchGoal, ""},
+		{"Pixels of 16 bits", android.Faults{Pixels: android.PixelsRGB565}, switchGoal, ""},
+		{"Pixels of 10 bits a colour", android.Faults{Pixels: android.Pixels1010102}, switchGoal, ""},
 		{"Thermal zeros", android.Faults{Thermal: android.ThermalZeros}, switchGoal, ""},
 		{"Thermal without a service behind", android.Faults{Thermal: android.ThermalNoHAL}, switchGoal, ""},
-		{"DisplayWarning", android.Faults{DisplayWarning: true}, shopGoal, ""},
+		{"DisplayWarning", android.Faults{DisplayWarning: true}, switchGoal, ""},
 		{"Battery", android.Faults{Battery: android.BatteryFaults{Repeat: true, OddUnits: true}}, switchGoal, ""},
 		{"Battery absurd", android.Faults{Battery: android.BatteryFaults{Absurd: true}}, switchGoal, ""},
 		{"Battery absent", android.Faults{Battery: android.BatteryFaults{Absent: true}}, switchGoal, ""},
@@ -162,7 +162,7 @@ func TestTasksOnPhonesWithFaults(t *testing.T) {
 		{"NullFocus", android.Faults{NullFocus: true}, shopGoal, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			simulated(t, options{}, func(t *testing.T, r *rig) {
+			simulated(t, options{small: true}, func(t *testing.T, r *rig) {
 				r.device.ChangeFaults(func(f *android.Faults) { *f = c.faults })
 				begun := time.Now()
 				result, steps := r.run(t, runner.Task{Goal: c.goal}, nil)
@@ -216,7 +216,7 @@ func TestReport16_CharactersLostAreNeverReportedAsTyped(t *testing.T) {
 		{"Autocorrect", android.Faults{Autocorrect: true}, teh},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			simulated(t, options{seed: 2}, func(t *testing.T, r *rig) {
+			simulated(t, options{seed: 2, small: true}, func(t *testing.T, r *rig) {
 				r.device.ChangeFaults(func(f *android.Faults) { *f = c.faults })
 				result, steps := r.run(t, runner.Task{Goal: c.goal}, nil)
 				code := wire.TaskFailed
@@ -243,7 +243,7 @@ func TestReport16_CharactersLostAreNeverReportedAsTyped(t *testing.T) {
 		})
 	}
 	t.Run("TextDelay", func(t *testing.T) { // letters that come late are waited for
-		simulated(t, options{}, func(t *testing.T, r *rig) {
+		simulated(t, options{small: true}, func(t *testing.T, r *rig) {
 			r.device.ChangeFaults(func(f *android.Faults) { f.TextDelay = 2 * time.Second })
 			result, steps := r.run(t, runner.Task{Goal: messageGoal}, nil)
 			r.wantEnd(t, result, steps, messageGoal, "")
@@ -253,7 +253,7 @@ func TestReport16_CharactersLostAreNeverReportedAsTyped(t *testing.T) {
 
 // TestReport18_ForbiddenInputEndsTheTaskAtOnce: agents went on for ever.
 func TestReport18_ForbiddenInputEndsTheTaskAtOnce(t *testing.T) {
-	simulated(t, options{faults: android.Faults{InjectDenied: true}}, func(t *testing.T, r *rig) {
+	simulated(t, options{small: true, faults: android.Faults{InjectDenied: true}}, func(t *testing.T, r *rig) {
 		result, steps := r.run(t, runner.Task{Goal: shopGoal}, nil)
 		r.wantEnd(t, result, steps, shopGoal, wire.PhoneSetup)
 		if result.Steps > 2 {
@@ -410,7 +410,7 @@ func (f *fence) Check() error {
 func TestTheFenceIsAskedBeforeEachWrite(t *testing.T) {
 	for _, writes := range []int{0, 1, 2, 3, 4} {
 		t.Run(fmt.Sprintf("%d writes", writes), func(t *testing.T) {
-			simulated(t, options{}, func(t *testing.T, r *rig) {
+			simulated(t, options{small: true}, func(t *testing.T, r *rig) {
 				f := &fence{left: writes}
 				result, steps := r.run(t, runner.Task{Goal: messageGoal}, func(work *runner.Runner) { work.Controls = r.phone.Under(f) })
 				if result.Outcome != runner.Failed || result.Refusal.Code != wire.AttemptOver && result.Refusal.Code != wire.PartlyTyped || r.journal() != "" || f.n > writes+2 {
