@@ -25,7 +25,7 @@ func (e explained) Type(ctx context.Context, text string) (string, error) {
 	}
 	typed.Field = *field
 	look := func(ctx context.Context) (*perception.Scene, error) { return eyes.Observe(ctx, perception.Want{}) }
-	verdict, _, err := tools.ReadBack(ctx, tools.Env{Look: look, Slot: e.phone.slot, Serial: e.phone.serial}, typed)
+	verdict, _, err := tools.ReadBack(ctx, tools.Env{Controls: e.controls, Look: look, Slot: e.phone.slot, Serial: e.phone.serial}, typed)
 	if err != nil || verdict != tools.TextFailed {
 		return verdict, nil
 	}

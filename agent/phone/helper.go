@@ -30,6 +30,9 @@ type (
 	// watchful helpers want to know of each write to the phone: the screen may
 	// have changed.
 	watchful interface{ Acted() }
+	// doubted helpers prove their next tree if it is the one before, and tell
+	// whether that is worth another look.
+	doubted interface{ Doubt() bool }
 )
 
 // byHelper has the helper write, which takes about lasts by itself. The fence is
@@ -58,6 +61,15 @@ func (p *Phone) acted() {
 	if w, ok := p.options.Helpers.(watchful); ok {
 		w.Acted()
 	}
+}
+
+// Doubt tells that the last tree is about to be held against an act: the text is
+// not where it was typed, the list has not moved. It reports whether the next
+// tree tells more: the helper then shows that it is no old one. The phone's own
+// dumper needs no proof. It writes nothing by itself.
+func (c *Controls) Doubt() bool {
+	d, ok := c.phone.options.Helpers.(doubted)
+	return ok && d.Doubt()
 }
 
 // Bounds of the helper's trees. A helper that fails is not asked again for

@@ -3,6 +3,7 @@ package runner_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -115,6 +116,7 @@ func TestTasksWhoseHelperFails(t *testing.T) {
 		{"not connected", 2, uia2.Faults{Error: uia2.NotConnected}},
 		{"stale object", 2, uia2.Faults{Error: uia2.StaleObject}},
 		{"dead object", 2, uia2.Faults{Error: uia2.DeadObject}},
+		{"tree stands still after the first step", 1, uia2.Faults{Stale: true}},
 		{"tree stands still after the second step", 2, uia2.Faults{Stale: true}},
 		{"tree stands still after the third step", 3, uia2.Faults{Stale: true}},
 	} {
@@ -137,6 +139,34 @@ func TestTasksWhoseHelperFails(t *testing.T) {
 				r.wantEnd(t, result, steps, shopGoal, "")
 			})
 		})
+	}
+}
+
+// TestReport09_NothingIsDoneTwiceOverAnOldScreen: from whichever step on a server
+// shows what it showed before, each task does what it should, once.
+func TestReport09_NothingIsDoneTwiceOverAnOldScreen(t *testing.T) {
+	for _, goal := range []string{shopGoal, messageGoal, switchGoal} {
+		for after := range 5 {
+			t.Run(fmt.Sprintf("%s after %d steps", goal, after), func(t *testing.T) {
+				simulated(t, options{}, func(t *testing.T, r *rig) {
+					defer r.helped(t)()
+					var steps []runner.Step
+					freeze := func() {
+						if len(steps) == after {
+							r.device.ChangeFaults(func(f *android.Faults) { f.Server = uia2.Faults{Stale: true} })
+						}
+					}
+					freeze()
+					result, _ := r.run(t, runner.Task{Goal: goal}, func(work *runner.Runner) {
+						work.OnStep = func(s runner.Step) {
+							steps = append(steps, s)
+							freeze()
+						}
+					})
+					r.wantEnd(t, result, steps, goal, "")
+				})
+			})
+		}
 	}
 }
 

@@ -20,9 +20,10 @@ const (
 // How much of a picture may differ, by its thumb, from 0 to 1. A blinking caret
 // is about a ten-thousandth, a spinner a thousandth, a popup a tenth.
 const (
-	stillPicture   = 0.005 // at most: the screen rests
-	changedDrawing = 0.001 // at least: an app that draws itself shows something else
-	changedPicture = 0.02  // at least: so does one whose elements stayed the same
+	stillPicture   = 0.005  // at most: the screen rests
+	changedDrawing = 0.001  // at least: an app that draws itself shows something else
+	changedPicture = 0.02   // at least: so does one whose elements stayed the same
+	samePicture    = 0.0002 // at most: nothing but a caret
 )
 
 // look observes, and again a few times if that fails: looking is safe. All
@@ -58,7 +59,8 @@ func (a *attempt) look(ctx context.Context, want perception.Want) (*perception.S
 // then counts, and moving is set. A screen rests when two looks in a row show the
 // same tree, or pictures that hardly differ: two in a row where there is no tree
 // to go by, three where trees differ, as under a clock that ticks. A screen that is as it
-// was before gets some time to react. An act that changes nothing needs one look,
+// was before gets some time to react; if only its elements are, it is looked at once
+// more, for they may be old ones. An act that changes nothing needs one look,
 // its own if that brought a picture.
 func (a *attempt) settle(ctx context.Context, before *perception.Scene, out tools.Outcome) (scene *perception.Scene, moving bool, err error) {
 	a.scene = nil
@@ -72,6 +74,7 @@ func (a *attempt) settle(ctx context.Context, before *perception.Scene, out tool
 	if !out.Settle {
 		return scene, false, nil
 	}
+	doubted := false
 	for calm := 0; ; {
 		if sleep(ctx, pollPause-time.Since(a.began)) != nil { // looking takes longer on most phones
 			return nil, false, a.whyEnded(ctx)
@@ -88,13 +91,32 @@ func (a *attempt) settle(ctx context.Context, before *perception.Scene, out tool
 		rests := trees && scene.Hash == next.Hash || calm >= 2 || calm >= 1 && !trees
 		took := time.Since(begun)
 		if rests && (took >= reactionTime || differs(before, next)) && a.expected(2, next) {
-			return next, false, nil
+			if doubted || !a.doubts(before, next) {
+				return next, false, nil
+			}
+			doubted, scene = true, next // the next look is at what is proved
+			continue
 		}
 		if took >= a.limits.Settle {
 			return next, !rests, nil
 		}
 		scene = next
 	}
+}
+
+// doubts tells whether the elements after an act are those from before although
+// the picture, or the app in front, is not seen to be the same, and another look
+// would tell more.
+func (a *attempt) doubts(before, after *perception.Scene) bool {
+	if a.Controls == nil || before.NoTree != "" || after.NoTree != "" {
+		return false
+	}
+	d := perception.Compare(before, after)
+	if len(d.Added)+len(d.Removed)+len(d.Changed) > 0 {
+		return false
+	}
+	same := before.Picture != nil && after.Picture != nil && before.Picture.Distance(after.Picture) <= samePicture
+	return (d.Front || !same) && a.Controls.Doubt()
 }
 
 // expected tells whether a scene is the one that is waited for, for the step that

@@ -29,6 +29,10 @@ type Controls interface {
 	// Distrust tells that what an act should have done was read back and is not
 	// there, so that the next one goes another way. It writes nothing.
 	Distrust(act phone.Act) bool
+
+	// Doubt tells that what was seen last is about to be held against an act. It
+	// reports whether another look would tell more. It writes nothing.
+	Doubt() bool
 }
 
 // Reads are what tools read of a phone beyond its screen; *phone.Phone
@@ -78,5 +82,8 @@ func (u Unsupported) Install(context.Context, io.Reader, int64) error {
 
 // Distrust implements Controls: there is no other way.
 func (u Unsupported) Distrust(phone.Act) bool { return false }
+
+// Doubt implements Controls: what was seen is so.
+func (u Unsupported) Doubt() bool { return false }
 
 func (u Unsupported) SetClipboard(context.Context, string) error { return u.refuse("the clipboard") }

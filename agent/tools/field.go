@@ -3,6 +3,7 @@ package tools
 import (
 	"context"
 	"image"
+	"slices"
 	"time"
 
 	"phonerack/agent/perception"
@@ -60,7 +61,7 @@ func (o *Outcome) putCursor(ctx context.Context, env Env, field *perception.Elem
 	}
 	var is *perception.Element
 	begun := time.Now()
-	_, err = o.watch(ctx, env, focusLimit, lookPause, func(s *perception.Scene) bool {
+	_, err = o.insist(ctx, env, focusLimit, lookPause, func(s *perception.Scene) bool {
 		is = sameField(s, *field)
 		switch ready := s.Keyboard || time.Since(begun) >= keyboardWait; {
 		case is == nil:
@@ -71,6 +72,13 @@ func (o *Outcome) putCursor(ctx context.Context, env Env, field *perception.Elem
 		// Some pages do not tell which of their fields has the cursor.
 		return s.Keyboard && time.Since(begun) >= keyboardWait && FocusedField(s) == nil
 	})
+	if err == nil && is != nil && !is.Focused && slices.Equal(o.Scene.Elements, env.Scene.Elements) {
+		// That a touch changes nothing but the keyboard is odd: the cursor may be in another field.
+		_, err = o.proved(ctx, env, func(s *perception.Scene) bool {
+			is = sameField(s, *field)
+			return is != nil && is.Focused
+		})
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -90,7 +90,7 @@ var waitFor = Tool{
 		if call.TimeoutMS > 0 {
 			limit = time.Duration(call.TimeoutMS) * time.Millisecond
 		}
-		ok, err := out.watch(ctx, env, limit, waitPause, func(s *perception.Scene) bool { return call.met(s, out) })
+		ok, err := out.insist(ctx, env, limit, waitPause, func(s *perception.Scene) bool { return call.met(s, out) })
 		if err == nil && !ok {
 			err = call.inVain(limit).With(env.place())
 		}

@@ -83,9 +83,8 @@ const lookGrace = 10 * time.Second
 // A look that fails is no more than a look in vain, unless the last one does.
 func (o *Outcome) watch(ctx context.Context, env Env, limit, pause time.Duration, enough func(*perception.Scene) bool) (bool, error) {
 	begun := time.Now()
-	tooLong := wire.Refuse(wire.ObservationFailed, map[string]any{"detail": "a look took too long"}).With(env.place())
 	// With the cause, since who looks may say why it ended: this is not the end of the task.
-	bounded, cancel := context.WithTimeoutCause(ctx, limit+lookGrace, tooLong)
+	bounded, cancel := context.WithTimeoutCause(ctx, limit+lookGrace, tooLong(env))
 	defer cancel()
 	for {
 		scene, err := o.look(bounded, env)
@@ -97,7 +96,7 @@ func (o *Outcome) watch(ctx context.Context, env Env, limit, pause time.Duration
 		case err == nil && bounded.Err() != nil:
 			return false, nil
 		case bounded.Err() != nil:
-			return false, tooLong.Because(err)
+			return false, tooLong(env).Because(err)
 		case err != nil && !wire.Is(err, wire.ObservationFailed):
 			return false, lookFailed(env, err)
 		}
@@ -113,6 +112,50 @@ func (o *Outcome) watch(ctx context.Context, env Env, limit, pause time.Duration
 			return false, nil
 		}
 	}
+}
+
+func tooLong(env Env) *wire.Refusal {
+	return wire.Refuse(wire.ObservationFailed, map[string]any{"detail": "a look took too long"}).With(env.place())
+}
+
+// How a look that has to be proved is bounded: a helper app may be started anew
+// for it, or be given up for the phone's own dumper.
+const (
+	proofLimit = 30 * time.Second
+	maxProofs  = 2 // the first may show no more than that the screen goes on changing
+)
+
+// proved looks again after a watch in vain, before that is held against an act:
+// the tree may have been an old one. It reports whether enough is satisfied now.
+func (o *Outcome) proved(ctx context.Context, env Env, enough func(*perception.Scene) bool) (bool, error) {
+	bounded, cancel := context.WithTimeoutCause(ctx, proofLimit, tooLong(env))
+	defer cancel()
+	for range maxProofs {
+		if env.Controls == nil || !env.Controls.Doubt() {
+			return false, nil
+		}
+		scene, err := o.look(bounded, env)
+		switch {
+		case ctx.Err() != nil:
+			return false, ctx.Err()
+		case err != nil && bounded.Err() != nil:
+			return false, tooLong(env).Because(err)
+		case err != nil:
+			return false, lookFailed(env, err)
+		case enough(scene):
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// insist is watch, and proved if it was in vain.
+func (o *Outcome) insist(ctx context.Context, env Env, limit, pause time.Duration, enough func(*perception.Scene) bool) (bool, error) {
+	ok, err := o.watch(ctx, env, limit, pause, enough)
+	if ok || err != nil {
+		return ok, err
+	}
+	return o.proved(ctx, env, enough)
 }
 
 // lookFailed makes a refusal of what a look failed with.

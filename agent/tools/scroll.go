@@ -152,7 +152,7 @@ func (s *search) run(ctx context.Context) error {
 		moved := func(now *perception.Scene) bool {
 			return s.wanted.in(now) != nil || content(now, r) != before
 		}
-		changed, err := s.out.watch(ctx, s.env, scrollReact, lookPause, moved)
+		changed, err := s.out.insist(ctx, s.env, scrollReact, lookPause, moved)
 		if err != nil {
 			return err
 		}

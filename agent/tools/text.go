@@ -86,7 +86,8 @@ func (o *Outcome) readBack(ctx context.Context, env Env, typed Typed, submits bo
 
 // ReadBack looks until the field shows what was typed, or cannot get nearer to
 // it, and returns the verdict with the newest scene. It looks for about three
-// seconds, needs env.Look, and writes nothing. The verdict is TextUnverified if
+// seconds, and again before it condemns what env.Controls says may be an old
+// screen. It needs env.Look, and writes nothing. The verdict is TextUnverified if
 // it has an error.
 func ReadBack(ctx context.Context, env Env, typed Typed) (string, *perception.Scene, error) {
 	out, verdict := Outcome{Tool: "reading back"}, TextUnverified
@@ -95,6 +96,12 @@ func ReadBack(ctx context.Context, env Env, typed Typed) (string, *perception.Sc
 		verdict = v
 		return !better
 	})
+	if err == nil && verdict == TextFailed {
+		_, err = out.proved(ctx, env, func(s *perception.Scene) bool {
+			verdict = typed.Verdict(s)
+			return verdict != TextFailed
+		})
+	}
 	if err != nil {
 		return TextUnverified, out.Scene, err
 	}
@@ -123,6 +130,19 @@ var clearText = Tool{
 		case field == nil:
 			return cannotType(env, "the screen does not tell which field has the cursor")
 		case field.Text == "":
+			// Before it is left alone: an old screen may show it empty.
+			if _, err := out.proved(ctx, env, func(s *perception.Scene) bool {
+				now := sameField(s, *field)
+				if now == nil || now.Text == "" {
+					return false
+				}
+				env.Scene, field = s, now
+				return true
+			}); err != nil {
+				return err
+			}
+		}
+		if field.Text == "" {
 			out.Text = TextVerified
 			return nil
 		}
@@ -142,6 +162,12 @@ var clearText = Tool{
 			out.Text = cleared(s, *field)
 			return out.Text == TextVerified
 		})
+		if err == nil && out.Text == TextFailed {
+			_, err = out.proved(ctx, env, func(s *perception.Scene) bool {
+				out.Text = cleared(s, *field)
+				return out.Text != TextFailed
+			})
+		}
 		if err == nil && out.Text == TextFailed {
 			env.Controls.Distrust(phone.Clearing)
 			err = wire.Refuse(wire.TextDiffers, nil).With(env.place())

@@ -200,6 +200,86 @@ func TestTextThatComesLateIsWaitedFor(t *testing.T) {
 	}
 }
 
+// TestReport09_TextIsNotCondemnedByAnOldScreen: what the controls say may be an
+// old screen is looked at anew before anything is said against the phone.
+func TestReport09_TextIsNotCondemnedByAnOldScreen(t *testing.T) {
+	const element = `{"element":0,"generation":1}`
+	for _, c := range []struct {
+		name, tool, args string
+		holds            string
+		froze            string // the act before which the screen stands still
+		acts             []string
+	}{
+		{"typing", "input_text", typeKettle, "", "type", []string{"tap 400,150", "type kettle"}},
+		{"the cursor", "input_text", typeKettle, "", "tap", []string{"tap 400,150", "type kettle"}},
+		{"clearing", "clear_text", element, "red", "clear", []string{"tap 400,150", "clear 3"}},
+		{"empty", "clear_text", element, "", "now", []string{"tap 400,150", "clear 6"}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			scene := form(c.holds)
+			scene.Hints = true
+			p := toolstest.New(scene)
+			doubts, proofs := 0, 0
+			env := p.Env()
+			old, stopped := env.Scene, c.froze == "now"
+			if stopped {
+				p.Change(func(s *perception.Scene) { s.Elements[0].Text = "kettle" })
+			}
+			p.Refuse = func(act string) error {
+				if strings.HasPrefix(act, c.froze) {
+					stopped = true
+					old, _ = p.Look(t.Context())
+				}
+				return nil
+			}
+			p.Prove = func() bool { doubts++; return stopped }
+			env.Look = func(ctx context.Context) (*perception.Scene, error) {
+				s, err := p.Look(ctx)
+				switch {
+				case err != nil || !stopped:
+					return s, err
+				case doubts > proofs:
+					proofs, stopped = doubts, false
+					return s, nil
+				}
+				was := *old
+				was.Generation, was.Keyboard = s.Generation, s.Keyboard
+				return &was, nil
+			}
+			out, err := do(t, env, c.tool, c.args)
+			if out.Text != tools.TextVerified || err != nil || !slices.Equal(p.Acts(), c.acts) || doubts == 0 {
+				t.Errorf("%s: %s after %q and %d doubts, %v", c.name, out.Text, p.Acts(), doubts, err)
+			}
+		})
+	}
+}
+
+// TestReport09_TextGoesIntoNoOtherField: an old screen does not tell that the touch
+// has put the cursor somewhere else.
+func TestReport09_TextGoesIntoNoOtherField(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := toolstest.New(form(""))
+		p.On = func(string) {
+			p.Change(func(s *perception.Scene) { s.Elements[0].Focused, s.Elements[1].Focused = false, true })
+		}
+		env := p.Env()
+		old, proved := env.Scene, false
+		p.Prove = func() bool { proved = true; return true }
+		env.Look = func(ctx context.Context) (*perception.Scene, error) {
+			s, err := p.Look(ctx)
+			if !proved {
+				s.Elements = old.Elements
+			}
+			return s, err
+		}
+		_, err := do(t, env, "input_text", typeKettle)
+		wantRefusal(t, err, wire.CannotType, "cursor did not go into the field")
+		if len(p.Acts()) != 1 {
+			t.Errorf("%q", p.Acts())
+		}
+	})
+}
+
 func TestWhatTypingDidIsTrustedNoMore(t *testing.T) {
 	for shown, want := range map[string]int{"ettle": 1, "ekttle": 1, "": 1, "kett": 0, "Kettle": 0, "(kettle)": 0, "kettle": 0} {
 		synctest.Test(t, func(t *testing.T) {

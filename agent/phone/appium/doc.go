@@ -28,7 +28,8 @@
 // ([Helper.Acted], or typing) is proved by a fresh server, whose cache is empty
 // by construction. A server that had told something else is given up with
 // [ErrStale]. A server that has been seen to change its answer by itself is
-// doubted only after three acts without a change.
+// doubted only after three acts without a change, unless it has been contradicted
+// lately. [Helper.Doubt] has the next tree proved in any case.
 //
 // # Sources
 //

@@ -434,6 +434,86 @@ func TestChangeDuringARestartIsNoLie(t *testing.T) {
 	})
 }
 
+// TestReport09_DoubtedTreeIsProved: what somebody doubts is proved, however often
+// the server was seen to change before, and not before the screen had its time.
+func TestReport09_DoubtedTreeIsProved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake().withApps()
+		h := started(t, f)
+		show := func(text string) { f.set(func() { f.windows = []string{window1("com.example.notes", text)} }) }
+		sees := func(text string, starts int) {
+			t.Helper()
+			if tree := treeOf(t, h); !strings.Contains(tree, `"`+text+`"`) {
+				t.Errorf("no %s in %s", text, tree)
+			}
+			if got := len(f.did("am instrument")); got != starts {
+				t.Errorf("started %d times, want %d", got, starts)
+			}
+		}
+		if h.Doubt() {
+			t.Error("a server that is fresh has nothing to prove")
+		}
+		show("first")
+		sees("first", 1)
+		h.Acted()
+		sees("first", 1) // three such acts would be believed
+		acted := time.Now()
+		time.AfterFunc(reaction/2, func() { show("second") })
+		if !h.Doubt() {
+			t.Error("nothing to prove")
+		}
+		if sees("second", 1); time.Since(acted) < reaction {
+			t.Errorf("it was asked after %s", time.Since(acted))
+		}
+		h.Doubt()
+		sees("second", 2)
+		time.Sleep(reaction)
+		h.Doubt()
+		show("third")
+		sees("third", 2) // it has changed by itself
+		sees("third", 2)
+	})
+}
+
+// TestReport09_OneContradictionMakesSuspect: a change of its own does not give the
+// server back the patience that it had; three proofs do.
+func TestReport09_OneContradictionMakesSuspect(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake().withApps()
+		h := started(t, f)
+		n := 0
+		change := func() {
+			n++
+			f.set(func() { f.windows = []string{window1("com.example.notes", fmt.Sprint("page ", n))} })
+		}
+		act := func(restarts bool) {
+			t.Helper()
+			before := len(f.did("am instrument"))
+			h.Acted()
+			time.Sleep(reaction)
+			treeOf(t, h)
+			if got := len(f.did("am instrument")) > before; got != restarts {
+				t.Errorf("page %d: restarted %t", n, got)
+			}
+		}
+		change()
+		treeOf(t, h)
+		act(false)
+		f.set(func() { f.onStart = func() { f.windows = []string{window1("com.example.notes", "the truth")} } })
+		h.Doubt()
+		treeOf(t, h)
+		f.set(func() { f.onStart = nil })
+		for range suspicion {
+			change()
+			treeOf(t, h)
+			act(true)
+		}
+		change()
+		treeOf(t, h)
+		act(false)
+	})
+}
+
 func TestStopFreesTheScreen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake().withApps()

@@ -17,6 +17,7 @@ const (
 	reaction    = time.Second      // that a screen takes to show an act
 	patience    = 3                // acts without a change before a server that was seen to change is doubted
 	maxLies     = 2                // old trees before a server is given up
+	suspicion   = 3                // proofs for a server after one against it, until acts without a change are believed again
 	restartRest = 10 * time.Minute // between two restarts after a fault
 
 	// A screen may change by itself, such as one that loads, and nobody acts on it meanwhile: a tree that stays is proved
@@ -36,6 +37,9 @@ type trust struct {
 	acted time.Time         // the last of them
 	calm  int               // acts without a change that are believed
 	lies  int               // old trees in a row that a fresh server contradicted
+	owes  int               // proofs until it is believed again; other than lies it outlives a change
+	fresh time.Time         // when the server was; its first tree is no old one
+	doubt bool              // Doubt was called: the next tree is proved unless it is another one
 }
 
 // look is a tree as the server gave it.
@@ -47,6 +51,15 @@ type look struct {
 // begin forgets what an earlier server was seen to do.
 func (t *trust) begin() {
 	t.any, t.acts, t.calm = false, 0, 1
+	t.fresh, t.doubt = time.Now(), false
+}
+
+// believe has the server's word taken for some acts without a change, unless a
+// proof against it is too near.
+func (t *trust) believe() {
+	if t.owes == 0 {
+		t.calm = patience
+	}
 }
 
 // Acted says that something was done that a person would expect to see on the
@@ -61,20 +74,51 @@ func (h *Helper) Acted() {
 	t.acted = now
 }
 
+// Doubt says that the last tree is about to be held against an act: that the text
+// is not where it was typed, say. The next tree, if it is the same, is proved,
+// whatever is believed otherwise. It reports whether a proof would tell more: not
+// if the server does not run, or was fresh a moment ago and nothing was done since.
+func (h *Helper) Doubt() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	t := &h.trust
+	t.doubt = h.Running() && (t.acts > 0 || time.Since(t.fresh) >= reaction)
+	return t.doubt
+}
+
+// react waits until the screen has had the time to show the last act, if the next
+// tree is to be proved: a change is no contradiction.
+func (h *Helper) react(ctx context.Context) error {
+	h.mu.Lock()
+	left := time.Duration(0)
+	if h.trust.doubt {
+		left = reaction - time.Since(h.trust.acted)
+	}
+	h.mu.Unlock()
+	if left <= 0 {
+		return nil
+	}
+	return pause(ctx, left)
+}
+
 // doubtful takes a tree into account and reports whether it has to be proved.
 func (h *Helper) doubtful(l *look) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	t := &h.trust
 	if !t.any || l.sum != t.sum {
-		if t.any {
-			t.calm, t.lies = patience, 0 // it has changed its answer by itself
+		if t.any { // it has changed its answer by itself
+			t.lies = 0
+			t.believe()
 		}
-		t.sum, t.any, t.acts = l.sum, true, 0
+		t.sum, t.any, t.acts, t.doubt = l.sum, true, 0, false
 		t.since, t.looks, t.sure = time.Now(), 1, false
 		return false
 	}
 	t.looks++
+	if t.doubt {
+		return true
+	}
 	if t.acts >= t.calm && time.Since(t.acted) >= reaction {
 		return true
 	}
@@ -88,6 +132,9 @@ func (h *Helper) note(l *look) { h.doubtful(l) }
 func (h *Helper) tree(ctx context.Context, f phone.Fence) ([]byte, error) {
 	if h.run == nil {
 		return nil, ErrNotRunning
+	}
+	if err := h.react(ctx); err != nil {
+		return nil, err
 	}
 	l, err := h.source(ctx)
 	switch {
@@ -118,9 +165,12 @@ func (h *Helper) prove(ctx context.Context, f phone.Fence, old *look) ([]byte, e
 	h.mu.Lock()
 	t := &h.trust
 	if old.sum == t.sum {
-		t.calm, t.sure, lies = patience, true, 0
+		t.owes = max(0, t.owes-1)
+		t.sure, lies = true, 0
+		t.believe()
 	} else {
 		lies++ // or the screen has changed in the meantime; twice is no chance
+		t.owes = suspicion
 	}
 	t.lies = lies
 	h.mu.Unlock()

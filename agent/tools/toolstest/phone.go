@@ -22,6 +22,7 @@ type Phone struct {
 	On     func(act string)                 // reacts to an act that is done
 	Looks  func(n int) error                // fails the nth look, from 1
 	Typing func(before, text string) string // what a field holds after typing; appends if nil
+	Prove  func() bool                      // answers Doubt; false if nil
 
 	Files     map[string]string // of the phone, by path
 	Installed []phone.App
@@ -270,6 +271,9 @@ func (p *Phone) Distrust(act phone.Act) bool {
 	p.distrusted = append(p.distrusted, act)
 	return true
 }
+
+// Doubt implements tools.Controls.
+func (p *Phone) Doubt() bool { return p.Prove != nil && p.Prove() }
 
 // Distrusted returns the acts that were not believed.
 func (p *Phone) Distrusted() []phone.Act {
