@@ -3,7 +3,6 @@ package tools_test
 import (
 	"context"
 	"fmt"
-	"image"
 	"slices"
 	"strings"
 	"sync"
@@ -20,8 +19,6 @@ import (
 	"phonerack/usb/phonesim/phonetest"
 	"phonerack/usb/phonesim/screen"
 )
-
-var simulatedSize = image.Pt(phonetest.Width, phonetest.Height)
 
 const (
 	shopApp     = "com.phonerack.shop"
