@@ -157,10 +157,18 @@ var installApp = Tool{
 			return err
 		}
 		defer file.Close()
+		if size == 0 {
+			return notInstalled(env, call.File, "the file is empty")
+		}
 		err = out.write(ctx, env, "installation of "+call.File, func() error { return env.Controls.Install(ctx, file, size) })
 		if wire.Is(err, wire.InstallFailed) {
 			return wire.From(err).With(map[string]any{"app": call.File}).Because(err)
 		}
 		return err
 	},
+}
+
+// notInstalled refuses a file that need not be shown to the phone.
+func notInstalled(env Env, file, reason string) error {
+	return wire.Refuse(wire.InstallFailed, map[string]any{"app": file, "reason": reason}).With(env.place()).Because(phone.ErrNotInstalled)
 }

@@ -106,6 +106,23 @@ func TestAppsComeFromTheTasksFiles(t *testing.T) {
 	wantRefusal(t, err, wire.InstallFailed, "The app shop.apk")
 }
 
+func TestEmptyFilesAreNoApps(t *testing.T) {
+	d := newDesk()
+	env := d.env(tools.PermitInstall)
+	env.Install = func(context.Context, string) (io.ReadCloser, int64, error) {
+		return closing{strings.NewReader(""), d}, 0, nil
+	}
+	// The phone would say the same of it as of a point off the screen.
+	d.Refuse = func(string) error { return fmt.Errorf("install: 0 bytes: %w", phone.ErrBadArgument) }
+	out, err := do(t, env, "install_app", `{"file":"shop.apk"}`)
+	wantRefusal(t, err, wire.InstallFailed, "The app shop.apk was not installed")
+	wantRefusal(t, err, wire.InstallFailed, "the file is empty")
+	wantNothing(t, d.Phone, out)
+	if d.closed != 1 || !errors.Is(err, phone.ErrNotInstalled) {
+		t.Errorf("closed %d times, %v", d.closed, err)
+	}
+}
+
 func TestAppsAreListed(t *testing.T) {
 	p := toolstest.New(shop())
 	p.Installed = []phone.App{{Package: "com.android.settings", Label: "Settings", System: true}, {Package: "b.shop", Label: "Shop\n[0] \"x\""}, {Package: "a.chat"}}
