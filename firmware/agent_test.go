@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"phonerack/agent/planner"
+	"phonerack/agent/runner"
 	"phonerack/firmware"
 	"phonerack/firmware/action"
 	"phonerack/firmware/rehearsal"
@@ -27,12 +28,13 @@ type lines struct {
 	mu      sync.Mutex // guards what follows
 	answers []string
 	prompts []string
+	screen  []byte // the picture that came with the newest prompt
 }
 
 func (l *lines) Decide(_ context.Context, req planner.Request) (planner.Decision, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.prompts = append(l.prompts, req.UserPrompt)
+	l.prompts, l.screen = append(l.prompts, req.UserPrompt), req.Screen
 	answer := l.answers[min(len(l.prompts), len(l.answers))-1]
 	if code, ok := strings.CutPrefix(answer, "refuse "); ok {
 		return planner.Decision{}, wire.Refuse(wire.Code(code), nil)
@@ -105,6 +107,31 @@ func TestATaskAsksAPersonAndKeepsItsSlotMeanwhile(t *testing.T) {
 	}
 	if err := b.Call(t.Context(), "task_answer", answer, nil); !wire.Is(err, wire.TaskNotWaiting) {
 		t.Errorf("an answer that nobody waits for: %v", err)
+	}
+}
+
+func TestAPlannerGetsThePicturesOfTheConfiguration(t *testing.T) {
+	shown := func(pictures runner.Pictures) []byte {
+		b := newBench(t, 1)
+		planner := &lines{answers: []string{`launch_app {"package":"com.phonerack.shop"}`, `finish {"message":"seen"}`}}
+		b.planner, b.config.Planner.Pictures = planner, pictures
+		b.phones[1].plug(t)
+		b.start()
+		b.await(1, action.Ready)
+		b.awaitTask(b.runTask(1, "open the shop").ID, action.Succeeded)
+		b.stop()
+		if !strings.Contains(planner.last(), "app com.phonerack.shop ") {
+			t.Fatalf("the shop is not what the planner sees:\n%s", planner.last())
+		}
+		return planner.screen
+	}
+	if screen := shown(runner.PicturesNeeded); screen != nil {
+		t.Errorf("a picture of %d bytes that is not needed", len(screen))
+	}
+	plain, plainReddest := screenshot(t, shown(runner.PicturesAlways))
+	marked, reddest := screenshot(t, shown(runner.PicturesMarked))
+	if plain != marked || reddest < plainReddest+50 {
+		t.Errorf("nothing is drawn on the picture: %v of %v, the reddest pixel is %d, without marks %d", marked, plain, reddest, plainReddest)
 	}
 }
 

@@ -16,7 +16,6 @@ import (
 	"github.com/thejerf/suture/v4"
 
 	"phonerack/agent/planner"
-	"phonerack/agent/runner"
 	"phonerack/firmware/action"
 	"phonerack/firmware/config"
 	"phonerack/firmware/control"
@@ -42,10 +41,9 @@ const (
 
 // Options are what a Rack is made of.
 type Options struct {
-	Config   *config.Config
-	Planner  planner.Planner
-	Pictures runner.Pictures // that the planner is sent
-	Dialer   Dialer          // of USB links; nil without USB
+	Config  *config.Config
+	Planner planner.Planner
+	Dialer  Dialer // of USB links; nil without USB
 	// Documents is the command line of the child that reads documents; nil: documents cannot be read.
 	Documents []string
 	Logger    *slog.Logger
@@ -62,11 +60,10 @@ type Options struct {
 
 // A Rack is the appliance. It implements action.Rack.
 type Rack struct {
-	config   *config.Config
-	planner  planner.Planner
-	pictures runner.Pictures
-	log      *slog.Logger
-	onReady  func()
+	config  *config.Config
+	planner planner.Planner
+	log     *slog.Logger
+	onReady func()
 
 	store     *store.Store
 	taskLog   *taskLog
@@ -92,7 +89,7 @@ type Rack struct {
 // New opens the database, the key and the control socket. Run must follow, and closes them.
 func New(o Options) (*Rack, error) {
 	r := &Rack{
-		config: o.Config, planner: o.Planner, pictures: o.Pictures, log: o.Logger, onReady: o.OnReady,
+		config: o.Config, planner: o.Planner, log: o.Logger, onReady: o.OnReady,
 		documents: newDocuments(o.Documents, o.Logger), slots: map[int]*slot{}, tasks: map[string]*task{}, owed: map[string]action.TaskStatus{},
 	}
 	r.halt, r.end = context.WithCancel(context.Background())

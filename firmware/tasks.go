@@ -133,7 +133,7 @@ func (t *task) attempt(spec action.TaskSpec) (result runner.Result) {
 	run := runner.Runner{
 		Observer: t.live.eyes.View(), Controls: t.live.phone.Under(t.fence()), Planner: t.rack.planner,
 		Reads: t.live.phone, Keep: newKeeper(folder).keep, Install: t.input, Ask: t.ask,
-		Slot: spec.Slot, Phone: t.live.serial, Device: t.device(), Gone: t.live.conn.Done(), Pictures: t.rack.pictures,
+		Slot: spec.Slot, Phone: t.live.serial, Device: t.device(), Gone: t.live.conn.Done(), Pictures: t.rack.config.Planner.Pictures,
 		Trajectory: folder, Logger: t.rack.log, OnStep: t.step, OnState: t.stands,
 	}
 	if t.rack.documents != nil {

@@ -55,7 +55,8 @@ func (a *attempt) newQuestion() question {
 		SystemPrompt: a.system, UserPrompt: a.userPrompt(), Tools: a.offer,
 	}}
 	q.tokens = a.fixed + perception.Tokens(q.request.UserPrompt)
-	if p := a.scene.Picture; p != nil && (a.Pictures != PicturesNeeded || a.show || a.scene.NoTree != "") {
+	all := a.Pictures == PicturesAlways || a.Pictures == PicturesMarked
+	if p := a.scene.Picture; p != nil && (all || a.show || a.scene.NoTree != "") {
 		q.request.Screen = a.picture()
 		q.tokens += pictureTokens(p.Size)
 	}

@@ -77,13 +77,13 @@ const (
 )
 
 // Pictures says which screens the planner is sent a picture of.
-type Pictures int
+type Pictures string
 
 // Pictures that the planner is sent.
 const (
-	PicturesNeeded Pictures = iota // of screens without elements, and after take_screenshot
-	PicturesAlways                 // of each screen that a picture can be taken of
-	PicturesMarked                 // the same, with the elements' indices or a grid drawn on it
+	PicturesNeeded Pictures = "needed" // of screens without elements, and after take_screenshot; so is ""
+	PicturesAlways Pictures = "always" // of each screen that a picture can be taken of
+	PicturesMarked Pictures = "marked" // the same, with the elements' indices or a grid drawn on it
 )
 
 // Limits bound a run. A zero field has the value in its comment.

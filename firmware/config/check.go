@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"phonerack/agent/planner/script"
+	"phonerack/agent/runner"
 	"phonerack/hal/board"
 )
 
@@ -111,6 +112,11 @@ func (c *checker) usb(conf *Config) {
 
 func (c *checker) planner(conf *Config) {
 	p := conf.Planner
+	switch p.Pictures {
+	case runner.PicturesNeeded, runner.PicturesAlways, runner.PicturesMarked:
+	default:
+		c.fault("planner.pictures", `planner.pictures is %q: write "needed", "always" or "marked"`, p.Pictures)
+	}
 	if p.Transport != "script" {
 		c.fault("planner.transport", `planner.transport is %q: this version knows "script"`, p.Transport)
 		return

@@ -15,6 +15,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"phonerack/agent/planner/script"
+	"phonerack/agent/runner"
 	"phonerack/hal/board"
 )
 
@@ -54,6 +55,8 @@ type Rack struct {
 type Planner struct {
 	Transport string `toml:"transport"` // "script": rules on this rack
 	Rules     string `toml:"rules"`     // file of rules, or folder of such files; "" for those that rackd ships with
+
+	Pictures runner.Pictures `toml:"pictures"` // which screens it is sent a picture of
 }
 
 // Helpers says where the helper apps lie that may be installed on phones.
@@ -111,7 +114,7 @@ func (d Duration) String() string { return time.Duration(d).String() }
 func defaults() Config {
 	return Config{
 		Rack:    Rack{State: "/var/lib/rackd", Runtime: "/run/rackd"},
-		Planner: Planner{Transport: "script"},
+		Planner: Planner{Transport: "script", Pictures: runner.PicturesNeeded},
 		USB:     USB{Enabled: true, Sysfs: "/sys"},
 		Log:     Log{Format: "text"},
 		Control: Control{MaxHold: Duration(15 * time.Minute)},

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"phonerack/agent/runner"
 	"phonerack/hal/board"
 )
 
@@ -23,6 +24,9 @@ func TestExampleIsValid(t *testing.T) {
 	}
 	if c.Control.Socket != "/run/rackd/rackd.sock" || time.Duration(c.Control.MaxHold) != 15*time.Minute {
 		t.Errorf("control %+v", c.Control)
+	}
+	if c.Planner.Pictures != runner.PicturesNeeded {
+		t.Errorf("pictures %q", c.Planner.Pictures)
 	}
 	if Example() == "" {
 		t.Error("no example")
@@ -80,6 +84,7 @@ func TestFaultsSayWhereWhatAndWhatToDo(t *testing.T) {
 		{"no board", "enabled = false", "enabled = true", "c.toml:1:2: rack.board is missing: name the board file that says which USB port is which slot, or set usb.enabled = false"},
 		{"no slot at all", "[[stream]]\nslot = 1\naddress = \"unix:1.sock\"\n", "", "c.toml:10:1: usb.enabled is false and there is no [[stream]]: the rack has no slot; enable USB or add a stream"},
 		{"transport", `rules = "rules.yaml"`, `transport = "telepathy"`, `c.toml:7:1: planner.transport is "telepathy": this version knows "script"`},
+		{"pictures", `rules = "rules.yaml"`, `pictures = "never"`, `c.toml:7:1: planner.pictures is "never": write "needed", "always" or "marked"`},
 		{"bad rules", `"rules.yaml"`, `"bad-rules.yaml"`, "DIR/bad-rules.yaml:1:1: "},
 		{"rules absent", `"rules.yaml"`, `"none.yaml"`, "c.toml:7:1: planner.rules is DIR/none.yaml, which cannot be read (no such file or directory): correct the path"},
 		{"slot zero", "slot = 1", "slot = 0", "c.toml:13:1: the stream has slot 0: give it a number from 1 to 999"},
@@ -99,7 +104,7 @@ func TestFaultsSayWhereWhatAndWhatToDo(t *testing.T) {
 			if !strings.Contains(good, c.old) {
 				t.Fatalf("the text has no %q", c.old)
 			}
-			dir, err := load(t, strings.Replace(good, c.old, c.new, 1))
+			_, dir, err := load(t, strings.Replace(good, c.old, c.new, 1))
 			if err == nil {
 				t.Fatal("no fault")
 			}
@@ -111,7 +116,7 @@ func TestFaultsSayWhereWhatAndWhatToDo(t *testing.T) {
 	}
 }
 
-func load(t *testing.T, text string) (dir string, err error) {
+func load(t *testing.T, text string) (c *Config, dir string, err error) {
 	t.Helper()
 	dir = t.TempDir()
 	write := func(name, text string) {
@@ -124,12 +129,12 @@ func load(t *testing.T, text string) (dir string, err error) {
 	write("board.toml", "name = \"b\"\n[[slot]]\nnumber = 1\npath = \"1-1\"\n")
 	write("bad-board.toml", "name = \"b\"\n[[slot]]\nnumber = 0\npath = \"1-1\"\n")
 	write("c.toml", text)
-	_, err = Load(filepath.Join(dir, "c.toml"))
-	return dir, err
+	c, err = Load(filepath.Join(dir, "c.toml"))
+	return c, dir, err
 }
 
 func TestAllFaultsComeAtOnce(t *testing.T) {
-	_, err := load(t, "[rack]\nid = \"A\"\nboard = \"bad-board.toml\"\n[[stream]]\nslot = 0\naddress = \"x\"\n")
+	_, _, err := load(t, "[rack]\nid = \"A\"\nboard = \"bad-board.toml\"\n[[stream]]\nslot = 0\naddress = \"x\"\n")
 	for _, want := range []string{"rack.id", "bad-board.toml:3:1: slot number 0", "the stream has slot 0", `the address "x"`} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("no %q in\n%v", want, err)
@@ -138,13 +143,27 @@ func TestAllFaultsComeAtOnce(t *testing.T) {
 }
 
 func TestStreamMayNotTakeASlotOfTheBoard(t *testing.T) {
-	_, err := load(t, "[rack]\nid = \"a\"\nboard = \"board.toml\"\n[planner]\nrules = \"rules.yaml\"\n[[stream]]\nslot = 1\naddress = \"unix:x\"\n")
+	_, _, err := load(t, "[rack]\nid = \"a\"\nboard = \"board.toml\"\n[planner]\nrules = \"rules.yaml\"\n[[stream]]\nslot = 1\naddress = \"unix:x\"\n")
 	if err == nil || !strings.Contains(err.Error(), "c.toml:7:1: slot 1 is USB port 1-1 on the board file: give the stream another number") {
 		t.Error(err)
 	}
-	_, err = load(t, "[rack]\nid = \"a\"\nboard = \"none.toml\"\n[planner]\nrules = \"rules.yaml\"\n")
+	_, _, err = load(t, "[rack]\nid = \"a\"\nboard = \"none.toml\"\n[planner]\nrules = \"rules.yaml\"\n")
 	if err == nil || !strings.Contains(err.Error(), "none.toml, which does not exist: correct the path") {
 		t.Error(err)
+	}
+}
+
+func TestPicturesOfThePlannerAreChosen(t *testing.T) {
+	for text, want := range map[string]runner.Pictures{
+		"":                    runner.PicturesNeeded,
+		`pictures = "needed"`: runner.PicturesNeeded,
+		`pictures = "always"`: runner.PicturesAlways,
+		`pictures = "marked"`: runner.PicturesMarked,
+	} {
+		c, _, err := load(t, strings.Replace(good, `rules = "rules.yaml"`, text, 1))
+		if err != nil || c.Planner.Pictures != want {
+			t.Errorf("%s: %v, %+v", text, err, c)
+		}
 	}
 }
 
