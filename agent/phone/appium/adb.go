@@ -102,7 +102,17 @@ func (c conn) write(ctx context.Context, f phone.Fence, cmd string) (adb.Result,
 	return c.send(ctx, cmd)
 }
 
+// send sends cmd once and looks for a complaint.
 func (c conn) send(ctx context.Context, cmd string) (adb.Result, error) {
+	r, err := c.once(ctx, cmd)
+	if err == nil {
+		err = complaint(r)
+	}
+	return r, err
+}
+
+// once sends cmd, which is a write.
+func (c conn) once(ctx context.Context, cmd string) (adb.Result, error) {
 	r, err := c.shell(ctx, cmd)
 	switch {
 	case errors.Is(err, adb.ErrRefused):
@@ -110,7 +120,7 @@ func (c conn) send(ctx context.Context, cmd string) (adb.Result, error) {
 	case err != nil:
 		return adb.Result{}, fmt.Errorf("%w: %w", phone.ErrUnknownOutcome, err)
 	}
-	return r, complaint(r)
+	return r, nil
 }
 
 // complaint finds what commands print with exit code 0 when they may not do
@@ -118,12 +128,18 @@ func (c conn) send(ctx context.Context, cmd string) (adb.Result, error) {
 func complaint(r adb.Result) error {
 	said := said(r)
 	switch {
-	case strings.Contains(said, "INJECT_EVENTS"), strings.Contains(said, "WRITE_SECURE_SETTINGS"):
+	case needsSetting(said):
 		return phone.ErrDeviceSetup
 	case strings.Contains(said, "SecurityException"):
 		return fmt.Errorf("not permitted, %s: %w", excerpt(said), phone.ErrRejected)
 	}
 	return nil
+}
+
+// needsSetting reports whether the phone's settings keep the shell from what was
+// asked.
+func needsSetting(said string) bool {
+	return strings.Contains(said, "INJECT_EVENTS") || strings.Contains(said, "WRITE_SECURE_SETTINGS")
 }
 
 // said is all that a command printed.

@@ -44,6 +44,7 @@ func (h *Helper) setClipboard(ctx context.Context, f phone.Fence, text string) e
 	if err := ask(ctx, f); err != nil {
 		return err
 	}
+	h.run.secret.Store(true)
 	_, err := h.run.call(ctx, request{
 		method: http.MethodPost, path: h.run.session + "/appium/device/set_clipboard",
 		body: map[string]string{
@@ -55,9 +56,9 @@ func (h *Helper) setClipboard(ctx context.Context, f phone.Fence, text string) e
 	case err == nil:
 		return nil
 	case errors.As(err, &answer), errors.Is(err, adb.ErrRefused):
-		return fmt.Errorf("%w: %w", phone.ErrRejected, err)
+		return fmt.Errorf("%w: %w", phone.ErrRejected, discreet(err))
 	}
-	return fmt.Errorf("%w: %w", phone.ErrUnknownOutcome, err)
+	return fmt.Errorf("%w: %w", phone.ErrUnknownOutcome, discreet(err))
 }
 
 // clipboard reads the clipboard through the receiver of Appium Settings.
@@ -91,19 +92,23 @@ func (h *Helper) broadcastClip(ctx context.Context) (string, error) {
 	return parseClip(out)
 }
 
+// parseClip reads what am printed. None of it is in an error: it may be what was
+// copied.
 func parseClip(out string) (string, error) {
 	m := clipData.FindStringSubmatch(out)
 	switch {
-	case m == nil, m[1] == "-1" && m[2] == "":
-		return "", fmt.Errorf("%s: %w", excerpt(out), phone.ErrMalformed)
+	case m == nil:
+		return "", fmt.Errorf("%d bytes without a result of the receiver: %w", len(out), phone.ErrMalformed)
+	case m[1] == "-1" && m[2] == "":
+		return "", fmt.Errorf("a result without data: %w", phone.ErrMalformed)
 	case m[1] == "0" && m[2] == "":
 		return "", fmt.Errorf("nobody answers for the clipboard: %w", ErrNotInstalled)
 	case m[1] != "-1":
-		return "", fmt.Errorf("result %s: %w", m[1], phone.ErrRejected)
+		return "", fmt.Errorf("the receiver reports a failure: %w", phone.ErrRejected)
 	}
 	b, err := base64.StdEncoding.DecodeString(m[3])
 	if err != nil {
-		return "", fmt.Errorf("the clipboard: %w: %w", phone.ErrMalformed, err)
+		return "", fmt.Errorf("data of %d bytes that is no base64: %w", len(m[3]), phone.ErrMalformed)
 	}
 	return strings.ToValidUTF8(string(b), "\uFFFD"), nil
 }

@@ -80,7 +80,7 @@ type habit struct {
 	version   string // 10.6.6 if empty
 	deaf      bool   // settings are not taken
 	silent    bool   // nothing listens
-	clipFails string // "cut" or "refuse"
+	clipFails string // "cut", "refuse", or of a server that repeats what it got "quote", "nonsense" or "die"
 }
 
 func newFake() *fake {
@@ -513,7 +513,7 @@ func (s *fakeServer) serve(w http.ResponseWriter, r *http.Request) {
 	case at == "GET "+session+"/source":
 		s.source(w, r, value, fail)
 	case at == "POST "+session+"/appium/device/set_clipboard":
-		s.setClip(body, value, fail)
+		s.setClip(w, body, value, fail)
 	default:
 		fail(404, "unknown command", "no such command")
 	}
@@ -587,12 +587,21 @@ func (s *fakeServer) source(w http.ResponseWriter, r *http.Request, value func(a
 	}
 }
 
-func (s *fakeServer) setClip(body map[string]any, value func(any), fail func(int, string, string)) {
+func (s *fakeServer) setClip(w io.Writer, body map[string]any, value func(any), fail func(int, string, string)) {
 	switch s.habit.clipFails {
 	case "cut":
 		panic(http.ErrAbortHandler)
 	case "refuse":
 		fail(500, "unknown error", "Cannot receive ClipboardManager instance")
+		return
+	case "quote":
+		fail(500, fmt.Sprint("not ", body["content"]), fmt.Sprint("cannot set ", body["content"]))
+		return
+	case "nonsense":
+		fmt.Fprintf(w, "{%q: 1}", body["content"])
+		return
+	case "die":
+		s.kill(fmt.Sprintf("INSTRUMENTATION_RESULT: longMsg=no %s\nINSTRUMENTATION_CODE: 0\n", body["content"]))
 		return
 	}
 	b, err := base64.StdEncoding.DecodeString(body["content"].(string))

@@ -210,11 +210,7 @@ func (h *Helper) typeText(ctx context.Context, f phone.Fence, text string) error
 	commands := typing(text)
 	err := h.withIME(ctx, f, func() error {
 		for _, c := range commands {
-			r, err := h.conn.write(ctx, f, "input text "+quote(strings.ReplaceAll(c, " ", "%s")))
-			if err == nil && (r.ExitCode != 0 || strings.Contains(said(r), "Exception")) {
-				err = fmt.Errorf("exit code %d, %s: %w", r.ExitCode, excerpt(said(r)), phone.ErrRejected)
-			}
-			if err != nil {
+			if err := h.conn.typePiece(ctx, f, c); err != nil {
 				return err
 			}
 			typed++
@@ -234,6 +230,29 @@ func (h *Helper) typeText(ctx context.Context, f phone.Fence, text string) error
 		return fmt.Errorf("type text, %d of %d pieces done: %w: %v", typed, len(commands), phone.ErrPartlyTyped, err)
 	}
 	return fmt.Errorf("type text: %w", err)
+}
+
+// typePiece types what one command can. What the phone says to it is in no error:
+// it may repeat the text.
+func (c conn) typePiece(ctx context.Context, f phone.Fence, piece string) error {
+	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
+	defer cancel()
+	if err := ask(ctx, f); err != nil {
+		return err
+	}
+	r, err := c.once(ctx, "input text "+quote(strings.ReplaceAll(piece, " ", "%s")))
+	if err != nil {
+		return err
+	}
+	switch said := said(r); {
+	case needsSetting(said):
+		return phone.ErrDeviceSetup
+	case strings.Contains(said, "SecurityException"):
+		return fmt.Errorf("not permitted: %w", phone.ErrRejected)
+	case r.ExitCode != 0 || strings.Contains(said, "Exception"):
+		return fmt.Errorf("exit code %d and a complaint of %d bytes: %w", r.ExitCode, len(said), phone.ErrRejected)
+	}
+	return nil
 }
 
 // untypable returns why text cannot be typed, or "". A line break and a tab are

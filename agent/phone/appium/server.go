@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"phonerack/agent/phone"
@@ -53,9 +54,12 @@ type server struct {
 	client  *http.Client
 	session string // path of its session, empty before it has one
 
-	life  context.Context // ends, with the reason as its cause, when the instrumentation does
-	end   context.CancelFunc
-	ended chan struct{} // closed when its goroutine returns
+	life context.Context // ends, with the reason as its cause, when the instrumentation does
+	end  context.CancelFunc
+	// secret is set before it gets a text that nobody else may see. What it prints
+	// is in no error from then on: the last words of an app may quote anything.
+	secret atomic.Bool
+	ended  chan struct{} // closed when its goroutine returns
 }
 
 // call sends one request. A server that ends meanwhile ends the call.
@@ -104,13 +108,14 @@ func (h *Helper) launch() *server {
 		var out tail
 		code, err := h.conn.start(running, instrument, adb.Stdio{Stdout: &out, Stderr: &out})
 		stop()
-		over(ending(out.String(), code, err))
+		over(ending(out.String(), code, err, s.secret.Load()))
 	}()
 	return s
 }
 
-// ending says why an instrumentation ended.
-func ending(out string, code int, err error) error {
+// ending says why an instrumentation ended, in its own words unless those are
+// secret.
+func ending(out string, code int, err error, secret bool) error {
 	switch {
 	case strings.Contains(out, "Unable to find instrumentation"):
 		return ErrNotInstalled
@@ -120,6 +125,8 @@ func ending(out string, code int, err error) error {
 		return err
 	case err != nil && strings.TrimSpace(out) == "":
 		return fmt.Errorf("it ended: %w: %w", ErrServer, err)
+	case secret:
+		return fmt.Errorf("it ended with code %d: %w", code, ErrServer)
 	}
 	return fmt.Errorf("it ended with code %d, %s: %w", code, excerpt(out[max(0, len(out)-maxExcerpt):]), ErrServer)
 }
