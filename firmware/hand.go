@@ -94,7 +94,7 @@ func clickable(all []perception.Element) []perception.Element {
 }
 
 // observation is a scene as the control socket tells it.
-func observation(scene *perception.Scene, marks bool) (action.Observation, error) {
+func observation(scene *perception.Scene, want action.Want) (action.Observation, error) {
 	o := action.Observation{
 		Generation: scene.Generation, Package: scene.Package, Activity: scene.Activity,
 		Width: scene.Width, Height: scene.Height, Screen: scene.Prompt(), Missing: scene.Missing,
@@ -102,12 +102,15 @@ func observation(scene *perception.Scene, marks bool) (action.Observation, error
 	if scene.Picture == nil {
 		return o, nil
 	}
-	o.Image = scene.Picture.JPEG
-	if !marks {
-		return o, nil
-	}
 	var err error
-	o.Image, err = scene.Marked(scene.Elements)
+	switch {
+	case want.Marks:
+		o.Image, err = scene.Marked(scene.Elements)
+	case want.Grid:
+		o.Image, err = scene.Grid()
+	default:
+		o.Image = scene.Picture.JPEG
+	}
 	return o, err
 }
 

@@ -71,7 +71,7 @@ func (p readyPhone) Observe(ctx context.Context, want action.Want) (action.Obser
 	if err != nil {
 		return action.Observation{}, p.explain(ctx, "observe", "", err)
 	}
-	return observation(scene, want.Marks)
+	return observation(scene, want)
 }
 
 func (p readyPhone) Element(ctx context.Context, generation uint64, index int) (x, y int, err error) {

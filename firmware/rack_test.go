@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"image"
+	"image/color"
 	"image/jpeg"
 	"io"
 	"log/slog"
@@ -332,7 +333,17 @@ func TestFilesAndScreen(t *testing.T) {
 	if plain != drawn || reddest < 100 {
 		t.Errorf("the marks are not on the picture: %v of %v, the reddest pixel is %d", drawn, plain, reddest)
 	}
-	o = marked
+	var lined action.Observation
+	if err := b.Call(t.Context(), "observe", action.ObserveArgs{SlotArgs: slotArgs(1), Grid: true}, &lined); err != nil {
+		t.Fatal(err)
+	}
+	if black := blackInColumn(t, lined.Image, plain.X/10); black < plain.Y/4 {
+		t.Errorf("the grid is not on the picture: %d of %d pixels are black where the columns A and B meet", black, plain.Y)
+	}
+	if black := blackInColumn(t, o.Image, plain.X/10); black >= plain.Y/4 {
+		t.Errorf("a grid is on the plain picture: %d of %d pixels are black", black, plain.Y)
+	}
+	o = lined
 	stale := action.TapArgs{SlotArgs: slotArgs(1), Element: new(int), Generation: o.Generation + 1}
 	if err := b.Call(t.Context(), "tap", stale, nil); !wire.Is(err, wire.StaleElement) {
 		t.Errorf("stale element: %v", err)
@@ -360,6 +371,21 @@ func screenshot(t *testing.T, b []byte) (size image.Point, reddest int) {
 		}
 	}
 	return img.Bounds().Size(), reddest
+}
+
+// blackInColumn counts the dark pixels of a picture from top to bottom.
+func blackInColumn(t *testing.T, b []byte, x int) (black int) {
+	t.Helper()
+	img, err := jpeg.Decode(bytes.NewReader(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for y := range img.Bounds().Dy() {
+		if c := color.GrayModel.Convert(img.At(x, y)).(color.Gray); c.Y < 0x40 {
+			black++
+		}
+	}
+	return black
 }
 
 const shopGoal = "search the shop for a kettle and put it in the basket"

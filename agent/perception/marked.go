@@ -8,7 +8,7 @@ import (
 	"phonerack/agent/frame"
 )
 
-// GridCells is how many columns, and how many rows, the grid of Marked has: a
+// GridCells is how many columns, and how many rows, a grid has: a
 // tenth of the screen is told at a glance.
 const GridCells = 10
 
@@ -22,13 +22,22 @@ func (s *Scene) Marked(elements []Element) ([]byte, error) {
 		return nil, errNoPicture
 	}
 	if s.NoTree != "" {
-		return s.Picture.Grid(GridCells, GridCells)
+		return s.Grid()
 	}
 	marks := make([]frame.Mark, len(elements))
 	for i, e := range elements {
 		marks[i] = frame.Mark{Label: strconv.Itoa(e.Index), Bounds: s.source(e.Bounds)}
 	}
 	return s.Picture.Marked(marks)
+}
+
+// Grid returns the picture as a JPEG of the same size with a grid over it. It
+// fails without a picture.
+func (s *Scene) Grid() ([]byte, error) {
+	if s.Picture == nil {
+		return nil, errNoPicture
+	}
+	return s.Picture.Grid(GridCells, GridCells)
 }
 
 // source maps a part of the display to pixels of the screenshot, which are

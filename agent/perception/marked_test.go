@@ -48,6 +48,9 @@ func TestMarksStandWhereTheElementsAre(t *testing.T) {
 	if _, err := (&Scene{}).Marked(nil); err == nil {
 		t.Error("a scene without a picture is marked")
 	}
+	if _, err := (&Scene{}).Grid(); err == nil {
+		t.Error("a scene without a picture has a grid over it")
+	}
 }
 
 func near(a, b int) bool { return max(a, b)-min(a, b) <= 4 }

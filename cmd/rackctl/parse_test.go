@@ -2,6 +2,7 @@ package main
 
 import (
 	"maps"
+	"strings"
 	"testing"
 
 	"github.com/alecthomas/kong"
@@ -24,6 +25,24 @@ func TestValuesOfParametersAreTakenAsTheyAre(t *testing.T) {
 		}
 		if !maps.Equal(got, want) {
 			t.Errorf("%s: got %q, want %q", command[1], got, want)
+		}
+	}
+}
+
+func TestWhatIsDrawnOnAPictureIsOneThingAndNeedsAFile(t *testing.T) {
+	for _, c := range []struct{ flags, fault string }{
+		{"", ""},
+		{"--image=x.jpg", ""},
+		{"--image=x.jpg --marks", ""},
+		{"--image=x.jpg --grid", ""},
+		{"--marks", "--marks are drawn on the picture: name its file with --image"},
+		{"--grid", "--grid is drawn on the picture: name its file with --image"},
+		{"--image=x.jpg --marks --grid", "--marks and --grid cannot be drawn on one picture: choose one"},
+	} {
+		var parsed commands
+		_, err := kong.Must(&parsed, words).Parse(append([]string{"observe", "1"}, strings.Fields(c.flags)...))
+		if c.fault == "" && err != nil || c.fault != "" && (err == nil || !strings.Contains(err.Error(), c.fault)) {
+			t.Errorf("observe %s: %v, want %q", c.flags, err, c.fault)
 		}
 	}
 }

@@ -52,19 +52,25 @@ type observeCommand struct {
 	slotArg
 	Image string `help:"Also take a picture and write it to this JPEG file." placeholder:"FILE"`
 	Marks bool   `help:"Draw each element's index on the picture, or a grid where there are no elements."`
+	Grid  bool   `help:"Draw a grid with columns A to J and rows 1 to 10 on the picture."`
 }
 
 // Validate is called by kong.
 func (c observeCommand) Validate() error {
-	if c.Marks && c.Image == "" {
+	switch {
+	case c.Marks && c.Grid:
+		return errors.New("--marks and --grid cannot be drawn on one picture: choose one")
+	case c.Marks && c.Image == "":
 		return errors.New("--marks are drawn on the picture: name its file with --image")
+	case c.Grid && c.Image == "":
+		return errors.New("--grid is drawn on the picture: name its file with --image")
 	}
 	return nil
 }
 
 func (c observeCommand) Run(s *session) error {
 	var o action.Observation
-	args := action.ObserveArgs{SlotArgs: c.args(), Image: c.Image != "", Marks: c.Marks}
+	args := action.ObserveArgs{SlotArgs: c.args(), Image: c.Image != "", Marks: c.Marks, Grid: c.Grid}
 	if err := s.client.Call(s.ctx, "observe", args, &o); err != nil {
 		return err
 	}

@@ -87,6 +87,7 @@ func TestRefusals(t *testing.T) {
 		{"tap", `{"slot":1,"x":1,"y":1,"z":1}`, wire.BadRequest, `unknown field "z"`},
 		{"tap", `{"slot":1,"x":1,"y":1} {}`, wire.BadRequest, "after the arguments"},
 		{"tap", `[]`, wire.BadRequest, ""},
+		{"observe", `{"slot":1,"marks":true,"grid":true}`, wire.BadRequest, "marks and grid cannot be drawn on one picture: choose one"},
 		{"push", `{"slot":1,"path":"sdcard/x"}`, wire.BadRequest, "begin with /"},
 		{"shell", `{"slot":1}`, wire.BadRequest, "a command must be given"},
 		{"task_run", `{"slot":1,"goal":" "}`, wire.BadRequest, "a goal must be given"},

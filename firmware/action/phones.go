@@ -21,6 +21,14 @@ type ObserveArgs struct {
 	SlotArgs
 	Image bool `json:"image,omitempty" doc:"also take a picture"`
 	Marks bool `json:"marks,omitempty" doc:"draw a box with its index around each element of the picture; a grid where there are none"`
+	Grid  bool `json:"grid,omitempty" doc:"draw a grid with columns A to J and rows 1 to 10 on the picture; not together with marks"`
+}
+
+func (a *ObserveArgs) validate() error {
+	if a.Marks && a.Grid {
+		return errors.New("marks and grid cannot be drawn on one picture: choose one")
+	}
+	return nil
 }
 
 // TapArgs are the arguments of tap and long_press: an element with its generation, a text, or a point.
@@ -163,7 +171,7 @@ func observe(ctx context.Context, c *call, args *ObserveArgs) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.Observe(ctx, Want{Image: args.Image || args.Marks, Marks: args.Marks})
+	return p.Observe(ctx, Want{Image: args.Image || args.Marks || args.Grid, Marks: args.Marks, Grid: args.Grid})
 }
 
 func phoneInfo(ctx context.Context, c *call, args *SlotArgs) (any, error) {

@@ -40,6 +40,7 @@ type Rack interface {
 type Want struct {
 	Image bool
 	Marks bool // drawn on the image: the elements, or a grid where there are none
+	Grid  bool // drawn on the image, whatever is on the screen; not with Marks
 }
 
 // Phone is one ready phone.
