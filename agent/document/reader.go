@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"phonerack/agent/document/internal/protocol"
@@ -18,6 +19,7 @@ import (
 type Limits struct {
 	Children    int           // documents that are read at once, others wait; 2
 	InputBytes  int64         // of a document; 64 MiB
+	SpoolBytes  int64         // of all documents together that are kept in memory, those that wait among them; three of the largest
 	Pages       int           // in one call; 20
 	TextBytes   int           // of one page; 256 KiB
 	MemoryBytes int64         // that a child may map beyond what it starts with; 384 MiB
@@ -28,6 +30,7 @@ type Limits struct {
 func (l Limits) withDefaults() Limits {
 	orElse(&l.Children, 2)
 	orElse(&l.InputBytes, 64<<20)
+	orElse(&l.SpoolBytes, 3*l.InputBytes)
 	orElse(&l.Pages, 20)
 	orElse(&l.TextBytes, 256<<10)
 	orElse(&l.MemoryBytes, 384<<20)
@@ -50,8 +53,9 @@ type Reader struct {
 	Limits  Limits
 	Logger  *slog.Logger // nil means slog.Default()
 
-	once sync.Once
-	room chan struct{} // one element for each living child
+	once    sync.Once
+	room    chan struct{} // one element for each living child
+	spooled atomic.Int64  // bytes of documents in memory
 }
 
 // Read reads a document in a child of its own, and blocks until that child is gone. It is ended early when ctx is done,
@@ -64,14 +68,12 @@ func (r *Reader) Read(ctx context.Context, source Source, request Request) (*Doc
 	if err != nil {
 		return nil, err
 	}
-	r.once.Do(func() { r.room = make(chan struct{}, limits.Children) })
-	select {
-	case r.room <- struct{}{}:
-		defer func() { <-r.room }()
-	case <-ctx.Done():
+	if ctx.Err() != nil {
 		return nil, fmt.Errorf("read document: %w", context.Cause(ctx))
 	}
-	file, done, err := source.open(limits.InputBytes)
+	r.once.Do(func() { r.room = make(chan struct{}, limits.Children) })
+	// The whole document first, a place after: it may come from a slow phone, and other phones have documents too.
+	file, done, err := source.open(limits, &r.spooled)
 	if err != nil {
 		if _, refused := errors.AsType[*wire.Refusal](err); !refused && ctx.Err() != nil {
 			err = fmt.Errorf("read document: %w", context.Cause(ctx))
@@ -79,6 +81,12 @@ func (r *Reader) Read(ctx context.Context, source Source, request Request) (*Doc
 		return nil, err
 	}
 	defer done()
+	select {
+	case r.room <- struct{}{}:
+		defer func() { <-r.room }()
+	case <-ctx.Done():
+		return nil, fmt.Errorf("read document: %w", context.Cause(ctx))
+	}
 	return r.run(ctx, source, file, ask, limits)
 }
 

@@ -319,6 +319,77 @@ func TestOnlySoManyChildrenAtOnce(t *testing.T) {
 	}
 }
 
+// slow is a stream that a phone sends when it likes.
+type slow struct {
+	asked chan<- struct{} // gets one element when the stream is read
+	sends <-chan struct{} // closed when the rest comes
+}
+
+func (s slow) Read([]byte) (int, error) {
+	s.asked <- struct{}{}
+	<-s.sends
+	return 0, io.EOF
+}
+
+func TestSlowPhonesKeepNoOthersWaiting(t *testing.T) {
+	r := fakeReader(t, "good")
+	r.Limits.Children = 2
+	asked, sends := make(chan struct{}), make(chan struct{})
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer sync.OnceFunc(func() { close(sends) })()
+	for range 3 {
+		wg.Go(func() {
+			stream := io.MultiReader(strings.NewReader("beginning"), slow{asked, sends})
+			if _, err := r.Read(t.Context(), FromReader("slow", stream), text); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	for range 3 {
+		select {
+		case <-asked:
+		case <-ctx.Done():
+			t.Fatal("a slow stream waits for its place before it is read")
+		}
+	}
+	if _, err := r.Read(ctx, FromBytes("quick", []byte("x")), text); err != nil {
+		t.Errorf("a document of another phone: %v", err)
+	}
+}
+
+func TestDocumentsInMemoryAreBoundedTogether(t *testing.T) {
+	r := fakeReader(t, "good")
+	r.Limits.InputBytes, r.Limits.SpoolBytes = 100, 250
+	asked, sends := make(chan struct{}), make(chan struct{})
+	var wg sync.WaitGroup
+	for range 2 {
+		wg.Go(func() {
+			stream := io.MultiReader(bytes.NewReader(make([]byte, 100)), slow{asked, sends})
+			if _, err := r.Read(t.Context(), FromReader("slow", stream), text); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for range 2 {
+		<-asked
+	}
+	_, err := r.Read(t.Context(), FromBytes("x", make([]byte, 51)), text)
+	if !wire.Is(err, wire.DocumentTooLarge) || !strings.Contains(err.Error(), "together with the documents that are read now exceeds 250 bytes") {
+		t.Errorf("51 bytes where 50 are left: %v", err)
+	}
+	if _, err := r.Read(t.Context(), FromBytes("x", make([]byte, 50)), text); err != nil {
+		t.Errorf("50 bytes where 50 are left: %v", err)
+	}
+	close(sends)
+	wg.Wait()
+	if n := r.spooled.Load(); n != 0 {
+		t.Errorf("%d bytes are still counted", n)
+	}
+}
+
 func TestProgramThatCannotBeStarted(t *testing.T) {
 	for _, program := range [][]string{nil, {"/none"}} {
 		r := &Reader{Program: program}
