@@ -1,6 +1,7 @@
 package cleanup
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -73,6 +75,24 @@ func TestPlan(t *testing.T) {
 			"home" + end, 0,
 		},
 		{"apps that could not be listed", Known{Baseline: []string{"a.b"}, Used: []string{}}, Now{}, "home" + end, 0},
+		{
+			"system parts that count as installed stay",
+			Known{Baseline: []string{}, Used: []string{}},
+			Now{Packages: []string{"com.google.android.gms"}},
+			"home" + end, 0,
+		},
+		{
+			"a home screen that is not named so",
+			Known{Used: []string{"com.desk", "com.shop"}},
+			Now{Home: "com.desk"},
+			"home, stop com.shop" + end, 0,
+		},
+		{
+			"as many as a task may install",
+			Known{Baseline: []string{}, Used: []string{}},
+			Now{Packages: many[1:]},
+			"home, uninstall " + strings.Join(many[1:], ", uninstall ") + end, 0,
+		},
 		{"so many are no task's", Known{Baseline: []string{}, Used: []string{}}, Now{Packages: many}, "home" + end, len(many)},
 	} {
 		acts, surplus := Plan(c.known, c.now)
@@ -106,7 +126,12 @@ type handset struct {
 	stubborn string
 	fail     map[string]error // by act, such as "stop a.b"
 	listErr  error
+	focusErr error
 	did      []string
+
+	home   string        // "com.home" if empty
+	slow   time.Duration // until home is in front
+	pushed time.Time     // the key home
 }
 
 func (h *handset) Installed(_ context.Context, thirdParty bool) ([]phone.Package, error) {
@@ -124,7 +149,10 @@ func (h *handset) Installed(_ context.Context, thirdParty bool) ([]phone.Package
 }
 
 func (h *handset) State(context.Context) phone.State {
-	return phone.State{Focus: phone.Focus{Package: h.front}}
+	if !h.pushed.IsZero() && time.Since(h.pushed) >= h.slow {
+		h.front = cmp.Or(h.home, "com.home")
+	}
+	return phone.State{Focus: phone.Focus{Package: h.front}, FocusErr: h.focusErr}
 }
 
 func (h *handset) do(format string, args ...any) error {
@@ -136,7 +164,7 @@ func (h *handset) do(format string, args ...any) error {
 func (h *handset) Key(_ context.Context, name string) error {
 	err := h.do("%s", name)
 	if err == nil {
-		h.front = "com.home"
+		h.pushed = time.Now()
 	}
 	return err
 }
@@ -189,6 +217,16 @@ func TestRun(t *testing.T) {
 			"home, stop com.shop, rotation, keyboard, animations", "could not be listed", nil,
 		},
 		{
+			"the home screen takes its time",
+			handset{front: "com.shop", apps: []string{"com.shop"}, home: "com.shop", slow: homeTime},
+			"home, rotation, keyboard, animations", "", nil,
+		},
+		{
+			"what is in front is not known",
+			handset{front: "com.shop", apps: []string{"com.shop"}, focusErr: errors.New("no focus"), slow: time.Hour},
+			"home, stop com.shop, rotation, keyboard, animations", "", nil,
+		},
+		{
 			"the lease goes in between",
 			handset{apps: []string{"com.new"}, fail: map[string]error{"uninstall com.new": wire.Refuse(wire.NotLeased, nil)}},
 			"home, stop com.shop, uninstall com.new", "clean up: uninstall com.new", nil,
@@ -210,6 +248,45 @@ func TestRun(t *testing.T) {
 					t.Errorf("reports %s", words(report.Done))
 				}
 			})
+		})
+	}
+}
+
+// cancelling is a handset whose caller gives up during an act.
+type cancelling struct {
+	handset
+	during string
+	cancel context.CancelFunc
+}
+
+func (c *cancelling) Key(ctx context.Context, name string) error {
+	if c.during == name {
+		c.cancel()
+	}
+	return c.handset.Key(ctx, name)
+}
+
+func (c *cancelling) Stop(ctx context.Context, pkg string) error {
+	if c.during == "stop "+pkg {
+		c.cancel()
+		return ctx.Err()
+	}
+	return c.handset.Stop(ctx, pkg)
+}
+
+func TestRunEndsWithItsContext(t *testing.T) {
+	for during, did := range map[string]string{
+		"home":       "home",
+		"stop a.one": "home",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			h := &cancelling{during: during, cancel: cancel}
+			_, err := Run(ctx, h, h, Known{Used: []string{"a.one", "a.two"}})
+			if !errors.Is(err, context.Canceled) || strings.Join(h.did, ", ") != did {
+				t.Errorf("ended during %s: did %s, %v", during, strings.Join(h.did, ", "), err)
+			}
 		})
 	}
 }

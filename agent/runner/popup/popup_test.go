@@ -104,10 +104,43 @@ func TestWhatIsNoPopupIsLeftAlone(t *testing.T) {
 			s.Elements[1].Editable = true
 			return s
 		}(),
+		"a field that holds such a text": func() *perception.Scene {
+			s := rating()
+			s.Elements[1].Editable = true
+			return s
+		}(),
 		"nothing": {Width: 1080, Height: 2400},
 	} {
 		if w, _ := Find(s, true); w != nil {
 			t.Errorf("%s: %s", name, w.Name)
+		}
+	}
+}
+
+func TestAPopupDoesNotSpanTheScreen(t *testing.T) {
+	span := func(height int, bars ...perception.Element) *perception.Scene {
+		s := dialog("com.shop", "Rate this app?", "*Not now")
+		s.Elements[0].Bounds = image.Rect(100, 200, 980, 260)
+		s.Elements[1].Bounds = image.Rect(100, 260, 980, 200+height)
+		s.Elements = append(s.Elements, bars...)
+		return s
+	}
+	const most = 2400 * maxSpan / 100
+	status := perception.Element{Package: "com.android.systemui", Bounds: image.Rect(0, 0, 1080, 150)}
+	navigation := perception.Element{Package: "com.android.systemui", Bounds: image.Rect(0, 2250, 1080, 2400)}
+	for _, c := range []struct {
+		name  string
+		scene *perception.Scene
+		want  bool
+	}{
+		{"the most", span(most), true},
+		{"more", span(most + 1), false},
+		{"under a status bar", span(most, status), true},
+		{"above a navigation bar", span(most, navigation), true},
+		{"with an app's own bar", span(most, perception.Element{Package: "com.shop", Bounds: navigation.Bounds}), false},
+	} {
+		if w, _ := Find(c.scene, false); (w != nil) != c.want {
+			t.Errorf("%s: found %t", c.name, w != nil)
 		}
 	}
 }

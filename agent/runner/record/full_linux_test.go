@@ -2,6 +2,7 @@ package record
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -60,5 +61,38 @@ func writeWithoutRoom(t *testing.T, dir string) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, pageFile)); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestATrajectoryIsOnDiskWhenItIsClosed: a pipe cannot be synced, so that whoever tries fails.
+func TestATrajectoryIsOnDiskWhenItIsClosed(t *testing.T) {
+	_, pipe, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := Create(t.TempDir(), Task{Goal: "x", Started: time.Unix(0, 0).UTC()}, Mask{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.lines.Close()
+	w.lines = pipe
+	if err := w.Close(End{Outcome: "succeeded"}); !errors.Is(err, syscall.EINVAL) {
+		t.Errorf("the steps were not synced: %v", err)
+	}
+
+	name := filepath.Join(t.TempDir(), taskFile)
+	err = replace(name, func(f *os.File) error {
+		_, pipe, err := os.Pipe()
+		if err != nil {
+			return err
+		}
+		defer pipe.Close()
+		return syscall.Dup3(int(pipe.Fd()), int(f.Fd()), syscall.O_CLOEXEC)
+	})
+	if !errors.Is(err, syscall.EINVAL) {
+		t.Errorf("a file that took the place of another was not synced: %v", err)
+	}
+	if _, err := os.Stat(name); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a file that could not be synced took its place: %v", err)
 	}
 }

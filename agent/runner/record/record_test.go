@@ -3,6 +3,7 @@ package record
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,12 +11,14 @@ import (
 	"time"
 
 	"phonerack/agent/perception"
+	"phonerack/agent/phone"
 	"phonerack/sync/wire"
 )
 
 func TestMaskPutsNamesInThePlaceOfValues(t *testing.T) {
 	m := NewMask(map[string]string{
 		"pin": "4711", "colour": "red", "city": "北京市", "n": "7", "note": `say "hi"`, "word": "param", "long": "secret-token", "empty": "",
+		"drink": "red wine", "code": "zx81zx",
 	}).Whole("answer 3", "yes")
 	for text, want := range map[string]string{
 		"4711":                   "(param pin)",
@@ -29,7 +32,10 @@ func TestMaskPutsNamesInThePlaceOfValues(t *testing.T) {
 		"在北京市的天气":                "在(param city)的天气",
 		"xsecret-tokenx":         "x(param long)x",
 		"red 4711 param":         "(param colour) (param pin) (param word)",
+		"a red wine":             "a (param drink)", // the longest value, not one that it begins with
+		"Azx81zxB":               "A(param code)B",
 		"yes":                    "(answer 3)",
+		"yes, the red one":       "yes, the (param colour) one",
 		"yes, yesterday":         "yes, yesterday",
 		"":                       "",
 		"\xff red \xff":          "\xff (param colour) \xff",
@@ -56,9 +62,13 @@ func TestMaskPutsNamesInThePlaceOfValues(t *testing.T) {
 			t.Errorf("%s:\n got %s\nwant %s", line, got, want)
 		}
 	}
-	r := m.Refusal(wire.Refuse(wire.CannotType, map[string]any{"reason": "cannot type 4711", "slot": 3}))
+	original := wire.Refuse(wire.CannotType, map[string]any{"reason": "cannot type 4711", "slot": 3})
+	r := m.Refusal(original)
 	if strings.Contains(r.Error(), "4711") || r.Args["slot"] != 3 {
 		t.Error(r)
+	}
+	if original.Args["reason"] != "cannot type 4711" { // people see it with its values while the task runs
+		t.Errorf("the refusal itself was changed: %v", original)
 	}
 }
 
@@ -77,6 +87,11 @@ func TestMaskedScene(t *testing.T) {
 	}
 	if got := (Mask{}).Scene(s); strings.Contains(got, "hunter2") {
 		t.Errorf("without parameters: %s", got)
+	}
+	s.Windows = []phone.Window{{Kind: phone.DialogWindow, Title: "Call 0123456789abcdef?"}}
+	text = NewMask(map[string]string{"key": "0123456789abcdef"}).Scene(s)
+	if strings.Contains(text, "0123") || !strings.Contains(text, ` dialog "Call (param key)?"`) {
+		t.Errorf("a dialog's title: %s", text)
 	}
 }
 
@@ -155,6 +170,16 @@ func TestDiskIsBoundedAndWhatIsLeftOutIsSaid(t *testing.T) {
 func TestANewAttemptBeginsAnew(t *testing.T) {
 	dir := t.TempDir()
 	written(t, dir, 3, []byte("jpeg"), "")
+	w, err := Create(dir, Task{Goal: "x"}, Mask{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if HasPage(dir) {
+		t.Error("the page of the attempt before is still there while the next one runs")
+	}
+	if err := w.Close(End{Outcome: "failed"}); err != nil {
+		t.Fatal(err)
+	}
 	if steps := written(t, dir, 1, []byte("jpeg"), ""); len(steps) != 1 {
 		t.Errorf("%d steps", len(steps))
 	}
@@ -228,22 +253,90 @@ func TestAnAttemptThatWasCutOffGetsItsPage(t *testing.T) {
 }
 
 func TestARecordIsReadFromPlainFilesAlone(t *testing.T) {
-	for _, name := range []string{taskFile, stepsFile} {
-		dir := t.TempDir()
-		written(t, dir, 1, nil, "")
-		if err := os.Remove(filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
+	for kind, put := range map[string]func(path string) error{
+		"folder": func(path string) error { return os.Mkdir(path, 0o750) },
+		"device": func(path string) error { return os.Symlink(os.DevNull, path) }, // as well a pipe
+	} {
+		for _, name := range []string{taskFile, stepsFile} {
+			dir := t.TempDir()
+			written(t, dir, 1, nil, "")
+			if err := os.Remove(filepath.Join(dir, name)); err != nil {
+				t.Fatal(err)
+			}
+			if err := put(filepath.Join(dir, name)); err != nil {
+				t.Fatal(err)
+			}
+			_, err := ReadTask(dir)
+			for _, stepErr := range Steps(dir, true) {
+				err = errors.Join(err, stepErr)
+			}
+			if !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), name+" cannot be used because it is no plain file") {
+				t.Errorf("%s, a %s: %v", name, kind, err)
+			}
 		}
-		if err := os.Mkdir(filepath.Join(dir, name), 0o750); err != nil { // as well a pipe, or a device
-			t.Fatal(err)
+	}
+}
+
+func TestTheNumberOfStepsIsBounded(t *testing.T) {
+	line := func(n int) []byte {
+		return fmt.Appendf(nil, `{"n":%d,"kind":"failed","outcome":"failed"}`, n)
+	}
+	if _, err := parseStep(line(maxSteps), maxSteps, nil); err != nil {
+		t.Error(err)
+	}
+	if _, err := parseStep(line(maxSteps+1), maxSteps+1, nil); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "more than 5000 steps") {
+		t.Error(err)
+	}
+}
+
+func TestTheEndIsMasked(t *testing.T) {
+	dir := t.TempDir()
+	w, err := Create(dir, Task{Goal: "x"}, NewMask(map[string]string{"pin": "4711"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	refusal := wire.Refuse(wire.CannotType, map[string]any{"reason": "cannot type 4711"})
+	if err := w.Close(End{Outcome: "failed", Message: "it was 4711", Refusal: refusal}); err != nil {
+		t.Fatal(err)
+	}
+	task, err := ReadTask(dir)
+	if err != nil || task.End.Message != "it was (param pin)" || task.End.Refusal.Args["reason"] != "cannot type (param pin)" {
+		t.Errorf("%+v, %v", task.End, err)
+	}
+}
+
+func TestConcludeLeavesAWholeTrajectoryAsItIs(t *testing.T) {
+	dir := t.TempDir()
+	written(t, dir, 1, nil, "")
+	page := filepath.Join(dir, pageFile)
+	if err := os.WriteFile(page, []byte("as it was"), 0o640); err != nil {
+		t.Fatal(err)
+	}
+	if err := Conclude(dir, End{Outcome: "failed"}); err != nil {
+		t.Fatal(err)
+	}
+	task, taskErr := ReadTask(dir)
+	text, err := os.ReadFile(page)
+	if err != nil || taskErr != nil || string(text) != "as it was" || task.End.Outcome != "succeeded" {
+		t.Errorf("page %q, end %+v, %v, %v", text, task.End, err, taskErr)
+	}
+}
+
+func TestBoxesOfThePageAreRectangles(t *testing.T) {
+	for _, bounds := range [][]int{nil, {1, 2, 3}, {5, 2, 5, 9}, {5, 9, 7, 9}, {7, 2, 5, 9}} {
+		if b := boxOf(bounds); b != nil {
+			t.Errorf("%v: %+v", bounds, b)
 		}
-		_, err := ReadTask(dir)
-		for _, stepErr := range Steps(dir, true) {
-			err = errors.Join(err, stepErr)
-		}
-		if !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), name+" cannot be used because it is no plain file") {
-			t.Errorf("%s: %v", name, err)
-		}
+	}
+	if b := boxOf([]int{5, 2, 6, 9}); b == nil || *b != (box{5, 2, 1, 7}) {
+		t.Errorf("%+v", b)
+	}
+}
+
+func TestTheSumTellsThePartsApart(t *testing.T) {
+	a, b := Step{Kind: "a", Tool: "bc"}, Step{Kind: "ab", Tool: "c"}
+	if a.SumOf() == b.SumOf() {
+		t.Error("what stands in another part has the same sum")
 	}
 }
 
