@@ -334,7 +334,7 @@ func (s slow) Read([]byte) (int, error) {
 func TestSlowPhonesKeepNoOthersWaiting(t *testing.T) {
 	r := fakeReader(t, "good")
 	r.Limits.Children = 2
-	asked, sends := make(chan struct{}), make(chan struct{})
+	asked, sends := make(chan struct{}, 3), make(chan struct{})
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer sync.OnceFunc(func() { close(sends) })()
