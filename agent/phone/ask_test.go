@@ -162,6 +162,42 @@ func TestAKeyboardThatHangsLeavesTheOtherParts(t *testing.T) {
 	})
 }
 
+// A phone that is changing for as long as that is waited for, and then hangs, is
+// the slowest one. What the comment of State tells is kept here, too.
+func TestStateOfTheSlowestPhoneIsBounded(t *testing.T) {
+	const told = 27250 * time.Millisecond
+	if bound := transitionLimit + transitionPause + 3*readTimeout; bound != told {
+		t.Errorf("the bound is %s, State tells %s", bound, told)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		changing := "  Display: mDisplayId=0\n    init=1080x2400 420dpi cur=1080x2400 app=1x1 rng=1x1-9x9\n    mRotation=1\n  mCurrentFocus=null\n  mFocusedApp=null\n"
+		var start time.Time // zero while the phone is attached
+		p, _ := attached(t, phonetest.Handset{}, func(r phonetest.Request) (phonetest.Reply, bool) {
+			switch {
+			case start.IsZero():
+				return phonetest.Reply{}, false
+			case strings.HasPrefix(r.Command, "dumpsys window displays"):
+				return phonetest.Reply{Stdout: changing}, true
+			case strings.HasPrefix(r.Command, "dumpsys window windows"):
+				return phonetest.Reply{}, true
+			case strings.HasPrefix(r.Command, "dumpsys input_method"):
+				return phonetest.Reply{Hang: true}, time.Since(start) >= transitionLimit
+			}
+			return phonetest.Reply{Hang: true}, strings.HasPrefix(r.Command, "dumpsys activity activities") || strings.HasPrefix(r.Command, "wm size")
+		})
+		start = time.Now()
+		s := p.State(t.Context())
+		took := time.Since(start)
+		if got := failures(s); got != "display focus keyboard windows " || !errors.Is(s.FocusErr, ErrInTransition) {
+			t.Errorf("%s\n%+v", got, s)
+		}
+		// It answers at once before it hangs, so its last look begins a pause early.
+		if took != told-transitionPause {
+			t.Errorf("it took %s", took)
+		}
+	})
+}
+
 func TestALearntWayIsGivenUpWhenItFails(t *testing.T) {
 	policy := "mIsShowing=false\n"
 	p, a := attached(t, phonetest.Handset{}, func(r phonetest.Request) (phonetest.Reply, bool) {

@@ -54,7 +54,9 @@ func parts() []part[State] {
 // the windows and the lock, in one round trip unless the phone prints something
 // in a form that is not known. While one window gives way to another it looks
 // again for up to three seconds; then FocusErr is ErrInTransition. It blocks
-// until the phone has answered or ctx ends, at most for twenty seconds.
+// until the phone has answered or ctx ends, at most for 27.25 seconds: the last
+// look begins transitionLimit and a transitionPause after the first, and then
+// the activity manager and wm are asked, each of the three for readTimeout.
 func (p *Phone) State(ctx context.Context) State {
 	s := p.settled(ctx, parts())
 	if s.DisplayErr == nil {
