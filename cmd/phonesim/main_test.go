@@ -110,6 +110,61 @@ func TestListen(t *testing.T) {
 	}
 }
 
+func TestSocketThatAKilledProgramLeftIsTakenOver(t *testing.T) {
+	t.Chdir(t.TempDir())
+	left, err := net.ListenUnix("unix", &net.UnixAddr{Name: "s", Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	left.SetUnlinkOnClose(false)
+	left.Close()
+	for _, address := range []string{"./s", "unix:s"} {
+		p := start(t, "--listen", address)
+		p.expectLine(t, "listening on ")
+		nc, err := net.Dial("unix", "s")
+		if err != nil {
+			t.Fatal(err)
+		}
+		nc.Close()
+		p.stop()
+		p.expectExit(t, 0)
+	}
+}
+
+func TestPathOfSomebodyElseIsLeftAlone(t *testing.T) {
+	t.Chdir(t.TempDir())
+	other, err := net.Listen("unix", "live")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if err := os.WriteFile("file", []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir("folder", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("live", "link"); err != nil {
+		t.Fatal(err)
+	}
+	for path, says := range map[string]string{
+		"live": "another program listens there", "file": "is no socket", "folder": "is no socket", "link": "is no socket",
+	} {
+		before, err := os.Lstat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := start(t, "--listen", "./"+path)
+		p.expectExit(t, exitFailed)
+		if log := p.log.String(); !strings.Contains(log, "./"+path) || !strings.Contains(log, says) {
+			t.Errorf("%s: %s", path, log)
+		}
+		if after, err := os.Lstat(path); err != nil || !os.SameFile(before, after) {
+			t.Errorf("%s was replaced: %v", path, err)
+		}
+	}
+}
+
 func TestRedir(t *testing.T) {
 	dir, err := os.MkdirTemp("", "phonesim")
 	if err != nil {

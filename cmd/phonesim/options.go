@@ -21,7 +21,7 @@ const description = "A simulated Android phone. It is plugged in while it runs: 
 
 // options are the flags.
 type options struct {
-	Listen string `help:"Serve ADB at an address: HOST:PORT, or the path of a unix socket. Not with --adbd." placeholder:"ADDRESS"`
+	Listen string `help:"Serve ADB at an address: HOST:PORT, or the path of a unix socket (unix:PATH, or with a slash). Not with --adbd." placeholder:"ADDRESS"`
 	Redir  string `help:"Plug into QEMU's usb-redir device whose chardev listens at this unix socket." placeholder:"PATH"`
 	Adbd   string `help:"Put the real adbd at this address behind the USB device." placeholder:"HOST:PORT"`
 

@@ -6,9 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
+	"os"
 	"strings"
 	"sync"
+	"syscall"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -23,7 +27,7 @@ func (o *options) serve(ctx context.Context, stdout, stderr io.Writer) error {
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	if o.Listen != "" {
-		l, err := listen(o.Listen)
+		l, err := listen(ctx, o.Listen)
 		if err != nil {
 			return err
 		}
@@ -63,12 +67,48 @@ func ordinary(err error) bool {
 	return false
 }
 
-// listen listens at an address, which is a path if it has no colon, or a slash.
-func listen(address string) (net.Listener, error) {
-	if strings.Contains(address, "/") || !strings.Contains(address, ":") {
-		return net.Listen("unix", address)
+// listen listens at an address, which is a path if it has no colon, or a slash, or unix: before it as in the
+// configuration of rackd.
+func listen(ctx context.Context, address string) (net.Listener, error) {
+	path, isPath := strings.CutPrefix(address, "unix:")
+	if !isPath && !strings.Contains(address, "/") && strings.Contains(address, ":") {
+		return net.Listen("tcp", address)
 	}
-	return net.Listen("tcp", address)
+	if err := removeStale(ctx, path); err != nil {
+		return nil, err
+	}
+	return net.Listen("unix", path)
+}
+
+// answerTime bounds how long somebody at a socket may take to be found, if nobody takes the connection.
+const answerTime = time.Second
+
+// removeStale removes the socket that a program left at path when it was killed. Only a refused connection proves that
+// nobody listens there.
+func removeStale(ctx context.Context, path string) error {
+	st, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case st.Mode().Type() != fs.ModeSocket:
+		return fmt.Errorf("listen at %s: it is there already and is no socket: move it away, or choose another path", path)
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	var d net.Dialer
+	nc, err := d.DialContext(ctx, "unix", path)
+	switch {
+	case err == nil:
+		nc.Close()
+		return fmt.Errorf("listen at %s: another program listens there: end it, or choose another path", path)
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return os.Remove(path)
+	case errors.Is(err, fs.ErrNotExist): // it has gone meanwhile
+		return nil
+	}
+	return fmt.Errorf("listen at %s: a socket is there already: %w", path, err)
 }
 
 // serveListener serves ADB to whoever connects. What becomes of one host is no matter of the others, and is logged by the phone.
