@@ -58,11 +58,15 @@ func encodeWays(ways phone.Strategies) json.RawMessage {
 	return raw
 }
 
-// baseline lists the apps of a phone that is seen for the first time. Later, and after a task that was cut, there may be
-// apps that tasks have left: they must not become part of it.
+// mayTakeBaseline tells whether a phone's apps may become its baseline: only while there is none, and after no task that was
+// cut, which may have left apps.
+func mayTakeBaseline(record remembered.Phone) bool {
+	return record.Baseline == nil && record.Dirty == nil
+}
+
+// baseline lists the apps of a phone whose baseline is to be taken.
 func (s *slot) baseline(ctx context.Context, l *live) *remembered.Baseline {
-	record := l.entry.Record()
-	if record.Baseline != nil || record.Dirty != nil {
+	if !mayTakeBaseline(l.entry.Record()) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)

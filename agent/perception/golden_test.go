@@ -111,7 +111,7 @@ func TestGoldenScenes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := sceneIn(t, dump, surroundings[name])
 			var b strings.Builder
-			fmt.Fprintf(&b, "%d bytes, %d nodes: %d elements, about %d tokens\n\n", len(dump), nodesIn(dump), len(s.Elements), s.Tokens())
+			fmt.Fprintf(&b, "%d bytes, %d nodes: %d elements, about %d tokens\n\n", len(dump), nodesIn(dump), len(s.Elements), Tokens(s.Prompt()))
 			b.WriteString(s.Prompt())
 			b.WriteByte('\n')
 			for _, e := range s.Elements {

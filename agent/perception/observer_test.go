@@ -371,14 +371,3 @@ func TestPartsTellHowFreshTheyAre(t *testing.T) {
 		}
 	})
 }
-
-func TestPicturePoint(t *testing.T) {
-	s := &Scene{Width: 1080, Height: 2400, Picture: &frame.Picture{Size: image.Pt(540, 1200)}}
-	if p := s.PicturePoint(image.Pt(1000, 200)); p != image.Pt(500, 100) {
-		t.Errorf("got %v", p)
-	}
-	s.Picture = nil
-	if p := s.PicturePoint(image.Pt(3, 4)); p != image.Pt(3, 4) {
-		t.Errorf("got %v", p)
-	}
-}

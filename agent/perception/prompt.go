@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// MaxPromptText bounds each string in Prompt, in characters. A longer one ends
+// maxPromptText bounds each string in Prompt, in characters. A longer one ends
 // in "…".
-const MaxPromptText = 200
+const maxPromptText = 200
 
 // Prompt describes the scene to a planner: one line for the screen, then one
 // line for each element, every line ended by "\n".
@@ -128,7 +128,7 @@ func (e *Element) stateWords() [10]struct {
 // bare returns a component name as it is, and anything that is none as a JSON
 // string.
 func bare(s string) string {
-	plain := len(s) <= MaxPromptText
+	plain := len(s) <= maxPromptText
 	for i := 0; plain && i < len(s); i++ {
 		c := s[i]
 		plain = c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '_' || c == '$'
@@ -141,7 +141,7 @@ func bare(s string) string {
 	return b.String()
 }
 
-// quoteTo writes s as a JSON string of at most MaxPromptText characters. Unlike
+// quoteTo writes s as a JSON string of at most maxPromptText characters. Unlike
 // encoding/json it leaves <, > and & alone, and escapes every character that
 // could break or reorder a line or that nobody sees.
 func quoteTo(b *strings.Builder, s string) {
@@ -155,7 +155,7 @@ func quoteTo(b *strings.Builder, s string) {
 	b.WriteByte('"')
 	n := 0
 	for _, r := range s {
-		if n++; n > MaxPromptText {
+		if n++; n > maxPromptText {
 			b.WriteRune('…')
 			break
 		}

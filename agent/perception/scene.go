@@ -77,11 +77,6 @@ type Element struct {
 	Key uint64
 }
 
-// Center is where a touch of the element goes.
-func (e Element) Center() image.Point {
-	return image.Pt((e.Bounds.Min.X+e.Bounds.Max.X)/2, (e.Bounds.Min.Y+e.Bounds.Max.Y)/2)
-}
-
 // Scene is one observation of a screen.
 type Scene struct {
 	Generation        uint64 // rises with each observation of an Observer, from 1
@@ -151,14 +146,6 @@ func (s *Scene) ByKey(key uint64) (Element, bool) {
 		return Element{}, false
 	}
 	return s.Elements[found], true
-}
-
-// PicturePoint maps a point of the display to a pixel of Picture.
-func (s *Scene) PicturePoint(p image.Point) image.Point {
-	if s.Picture == nil || s.Width <= 0 || s.Height <= 0 {
-		return p
-	}
-	return image.Pt(p.X*s.Picture.Size.X/s.Width, p.Y*s.Picture.Size.Y/s.Height)
 }
 
 // ScreenPoint maps a pixel of Picture to the point of the display in its middle.

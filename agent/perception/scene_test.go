@@ -39,8 +39,8 @@ func TestPromptCannotBeForged(t *testing.T) {
 		if err := json.NewDecoder(strings.NewReader(rest)).Decode(&text); err != nil {
 			t.Fatalf("line %q: %v", line, err)
 		}
-		if want := []rune(e.Text); len(want) > MaxPromptText {
-			if text != string(want[:MaxPromptText])+"…" {
+		if want := []rune(e.Text); len(want) > maxPromptText {
+			if text != string(want[:maxPromptText])+"…" {
 				t.Errorf("line %d is cut to %q", i, text)
 			}
 		} else if text != e.Text {

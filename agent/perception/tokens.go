@@ -17,10 +17,6 @@ const (
 	tokenSign     = 20 // for anything else, such as an emoji
 )
 
-// Tokens estimates what Prompt costs a language model, as the function of the
-// same name does.
-func (s *Scene) Tokens() int { return Tokens(s.Prompt()) }
-
 // Tokens estimates what a text costs a language model: of its Latin words one
 // token for each 10 letters and one for each accent, of numbers one for each 3
 // digits, one for each run of punctuation, 0.8 for a character of Chinese or

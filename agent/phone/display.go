@@ -21,9 +21,6 @@ const statusBar = 24
 // StatusBar is the height of the status bar, in pixels.
 func (d Display) StatusBar() int { return (statusBar*d.Density + 159) / 160 }
 
-// Bounds is the whole display.
-func (d Display) Bounds() image.Rectangle { return image.Rect(0, 0, d.Width, d.Height) }
-
 // The window manager's dump has all of it since Android 7. wm tells the natural
 // size, not turned, and costs the start of a virtual machine before Android 8;
 // with it the rotation is asked wherever versions of Android tell it.

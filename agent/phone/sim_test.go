@@ -134,7 +134,7 @@ func visit(t *testing.T, s *stage, p *phone.Phone) {
 		t.Fatalf("scene %s", scene.Prompt())
 	}
 	field := fieldOf(t, scene)
-	at := field.Center()
+	at := field.Bounds.Min.Add(field.Bounds.Max).Div(2)
 	if err := controls.Tap(t.Context(), at.X, at.Y); err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +202,8 @@ func (s *stage) field(t *testing.T, p *phone.Phone) {
 	if err := p.Under(live{}).Launch(t.Context(), shop); err != nil {
 		t.Fatal(err)
 	}
-	at := fieldOf(t, observe(t, perception.NewObserver(p, perception.Options{}), false)).Center()
+	field := fieldOf(t, observe(t, perception.NewObserver(p, perception.Options{}), false))
+	at := field.Bounds.Min.Add(field.Bounds.Max).Div(2)
 	if err := p.Under(live{}).Tap(t.Context(), at.X, at.Y); err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ func TestStateOfEachVersion(t *testing.T) {
 						t.Error(err)
 					}
 				}
-				if got.Focus.Package != shop || got.Display.Bounds().Size() != size || !got.Lock.Awake || got.Lock.Locked {
+				if got.Focus.Package != shop || image.Pt(got.Display.Width, got.Display.Height) != size || !got.Lock.Awake || got.Lock.Locked {
 					t.Errorf("%+v", got)
 				}
 				var keyboard image.Rectangle

@@ -98,7 +98,7 @@ func ReadBack(ctx context.Context, env Env, typed Typed) (string, *perception.Sc
 	})
 	if err == nil && verdict == TextFailed {
 		_, err = out.proved(ctx, env, func(s *perception.Scene) bool {
-			verdict = typed.Verdict(s)
+			verdict = typed.verdict(s)
 			return verdict != TextFailed
 		})
 	}

@@ -21,7 +21,7 @@ const (
 	TextFailed     = "failed"     // the field shows something else
 )
 
-// Verdict compares the field, as a later scene shows it, with what was typed.
+// verdict compares the field, as a later scene shows it, with what was typed.
 // Letters may arrive late: only the last of several looks condemns.
 //
 // It is verified if the field was empty and shows exactly the text, or if it
@@ -33,7 +33,7 @@ const (
 //
 // A password is at best unverified, and is so if its length is right: dots tell
 // nothing of the letters. One that is shown in clear is a text as any other.
-func (t Typed) Verdict(scene *perception.Scene) string {
+func (t Typed) verdict(scene *perception.Scene) string {
 	v, _ := t.judge(scene)
 	return v
 }

@@ -65,6 +65,8 @@ func TestPasswordsAreNeverVerifiedByTheirDots(t *testing.T) {
 	for _, c := range []struct{ name, before, typed, shown, want string }{
 		{"the right length", "", "hunter2", "•••••••", open},
 		{"the right length behind others", "•••", "hunter2", "••••••••••", open},
+		{"the right length in the place of others", "•••", "hunter2", "•••••••", open},
+		{"one of seven arrived behind others", "•••", "hunter2", "••••", bad},
 		{"the right length, the last letter shown", "", "hunter2", "••••••2", open},
 		{"a hint before", "PIN", "123", "•••", open},
 		{"dots were typed", "", "•••", "•••", open},

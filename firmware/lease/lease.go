@@ -49,9 +49,3 @@ func (l *Lease) State() State {
 	defer l.table.mu.Unlock()
 	return l.table.state(l)
 }
-
-// Slot is the slot's number.
-func (l *Lease) Slot() int { return l.slot }
-
-// Holder is who has the lease.
-func (l *Lease) Holder() Holder { return l.holder }

@@ -189,7 +189,8 @@ func (u *user) sameScreen(t *testing.T, own, server []byte) {
 // typesEverything types into the shop's search field and reads it back.
 func (u *user) typesEverything(t *testing.T) {
 	t.Helper()
-	at := fieldOf(t, u.observe(t)).Center()
+	field := fieldOf(t, u.observe(t))
+	at := field.Bounds.Min.Add(field.Bounds.Max).Div(2)
 	if err := u.controls.Tap(t.Context(), at.X, at.Y); err != nil {
 		t.Fatal(err)
 	}

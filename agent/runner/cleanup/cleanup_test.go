@@ -102,23 +102,6 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-func TestLeftoversDoNotBecomeTheBaseline(t *testing.T) {
-	for _, c := range []struct {
-		baseline []string
-		dirty    bool
-		want     bool
-	}{
-		{nil, false, true},
-		{nil, true, false}, // a task was cut between its first write and the clean-up
-		{[]string{"a.b"}, false, false},
-		{[]string{}, true, false},
-	} {
-		if got := MayTakeBaseline(c.baseline, c.dirty); got != c.want {
-			t.Errorf("baseline %q dirty %t: %t", c.baseline, c.dirty, got)
-		}
-	}
-}
-
 // handset is a phone with apps; stubborn ones say that they are gone and stay.
 type handset struct {
 	apps     []string

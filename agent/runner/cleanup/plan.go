@@ -27,10 +27,6 @@ type Now struct {
 	Home     string   // the package of the home screen, "" if it is not known
 }
 
-// MayTakeBaseline reports whether the packages of a phone may become its
-// baseline: only while there is none, and no task may have left something there.
-func MayTakeBaseline(baseline []string, dirty bool) bool { return baseline == nil && !dirty }
-
 // Kind is a sort of act.
 type Kind string
 

@@ -27,10 +27,6 @@ const (
 	maxSpan     = 85
 )
 
-// Watchers returns the list in the order in which it is gone through, those with
-// Consent first.
-func Watchers() []Watcher { return slices.Clone(watchers) }
-
 // Find returns the first watcher that knows what is on the scene, and the button
 // to press. Watchers with Consent are asked only if consent is set.
 func Find(s *perception.Scene, consent bool) (*Watcher, *perception.Element) {

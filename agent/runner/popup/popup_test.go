@@ -154,7 +154,7 @@ func TestNoWatcherConsents(t *testing.T) {
 	}
 	ids := []string{"allow", "accept", "agree", "yes", "positive", "button1", "permission_allow", "save_yes"}
 	names := map[string]bool{}
-	for _, w := range Watchers() {
+	for _, w := range watchers {
 		if names[w.Name] {
 			t.Errorf("two watchers %q", w.Name)
 		}

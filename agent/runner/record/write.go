@@ -88,14 +88,6 @@ func removeOld(dir string) error {
 	return nil
 }
 
-// Dir is where the trajectory lies; "" for a nil Writer.
-func (w *Writer) Dir() string {
-	if w == nil {
-		return ""
-	}
-	return w.dir
-}
-
 // Add writes a step whose texts are masked already, with its picture as a JPEG.
 // Where there is no room left it says so in the step. s.Scene is for the file
 // only: it is empty afterwards.
