@@ -1,0 +1,36 @@
+package vault
+
+import (
+	"fmt"
+	"log/slog"
+)
+
+const redacted = "[redacted]"
+
+// Secret holds bytes that never show: printed, logged or marshalled in any way it is "[redacted]". Only Reveal gives
+// them. The zero Secret is empty.
+type Secret struct{ b []byte }
+
+// NewSecret makes a Secret of a copy of b.
+func NewSecret(b []byte) Secret { return Secret{append([]byte(nil), b...)} }
+
+// Reveal gives the bytes; they must not be changed.
+func (s Secret) Reveal() []byte { return s.b }
+
+// Empty tells whether there is nothing in it.
+func (s Secret) Empty() bool { return len(s.b) == 0 }
+
+// String implements fmt.Stringer.
+func (s Secret) String() string { return redacted }
+
+// Format implements fmt.Formatter: no verb shows the bytes.
+func (s Secret) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(redacted)) }
+
+// LogValue implements slog.LogValuer.
+func (s Secret) LogValue() slog.Value { return slog.StringValue(redacted) }
+
+// MarshalText implements encoding.TextMarshaler; JSON, XML and the like go by it.
+func (s Secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }
+
+// MarshalJSON implements json.Marshaler.
+func (s Secret) MarshalJSON() ([]byte, error) { return []byte(`"` + redacted + `"`), nil }
