@@ -121,7 +121,7 @@ func TestScenesOfManyPhonesDoNotMix(t *testing.T) {
 // The phone's own dumper and Appium's server describe one screen in two shapes.
 func TestBothShapesOfADumpGiveOneScene(t *testing.T) {
 	a, b := fixture(t, "shop_stock"), fixture(t, "shop_appium")
-	if a.Prompt() != b.Prompt() || a.Hash != b.Hash || !Compare(a, b).Empty() {
+	if a.Prompt() != b.Prompt() || a.Hash != b.Hash || !Compare(a, b).empty() {
 		t.Errorf("got\n%s\nand\n%s", a.Prompt(), b.Prompt())
 	}
 	for i := range a.Elements {

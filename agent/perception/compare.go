@@ -22,8 +22,8 @@ type Diff struct {
 	screen string // the new scene's line, if Front
 }
 
-// Empty reports whether nothing differs.
-func (d Diff) Empty() bool {
+// empty reports whether nothing differs.
+func (d Diff) empty() bool {
 	return len(d.Added) == 0 && len(d.Removed) == 0 && len(d.Changed) == 0 && !d.Front && !d.Picture
 }
 
@@ -148,7 +148,7 @@ func (d *Diff) match(before, after []Element, key func(Element) Element) (oldRes
 // only line is "no change".
 func (d Diff) Lines(limit int) []string {
 	limit = max(limit, 0)
-	if d.Empty() {
+	if d.empty() {
 		return []string{"no change"}[:min(limit, 1)]
 	}
 	all := len(d.Added) + len(d.Removed) + len(d.Changed) + int(bit(d.Front)) + int(bit(d.Picture))

@@ -22,10 +22,10 @@ func TestCompare(t *testing.T) {
 	if len(d.Added) != 1 || d.Added[0].ID != "n" || len(d.Removed) != 1 || d.Removed[0].ID != "z" || len(d.Changed) != 2 || d.Front {
 		t.Errorf("got %+v", d)
 	}
-	if !Compare(old, old).Empty() || !Compare(nil, nil).Empty() || Compare(nil, old).Empty() {
+	if !Compare(old, old).empty() || !Compare(nil, nil).empty() || Compare(nil, old).empty() {
 		t.Error("equal scenes differ, or a scene is like none")
 	}
-	if d := Compare(old, &Scene{Package: "b", Elements: old.Elements}); d.Empty() || !d.Front {
+	if d := Compare(old, &Scene{Package: "b", Elements: old.Elements}); d.empty() || !d.Front {
 		t.Errorf("another app: %+v", d)
 	}
 }
@@ -61,14 +61,14 @@ func TestCompareSeesAnotherPictureOnlyWithoutATree(t *testing.T) {
 		return s
 	}
 	a, b, c := drawn(picture(10)), drawn(picture(200)), drawn(picture(12))
-	if d := Compare(a, b); d.Empty() || !d.Picture || a.Hash == b.Hash || !slices.Equal(d.Lines(9), []string{"~ picture"}) {
+	if d := Compare(a, b); d.empty() || !d.Picture || a.Hash == b.Hash || !slices.Equal(d.Lines(9), []string{"~ picture"}) {
 		t.Errorf("another picture: %+v", d)
 	}
-	if d := Compare(a, c); !d.Empty() || a.Hash != c.Hash {
+	if d := Compare(a, c); !d.empty() || a.Hash != c.Hash {
 		t.Errorf("a shade: %+v", d)
 	}
 	plain := &Scene{Picture: picture(10)}
-	if d := Compare(plain, &Scene{Picture: picture(200)}); !d.Empty() {
+	if d := Compare(plain, &Scene{Picture: picture(200)}); !d.empty() {
 		t.Errorf("with a tree: %+v", d)
 	}
 }
@@ -208,13 +208,13 @@ func sceneFrom(b []byte) *Scene {
 func compares(a, b *Scene) error {
 	d, e := Compare(a, b), Compare(b, a)
 	switch {
-	case !Compare(a, a).Empty():
+	case !Compare(a, a).empty():
 		return fmt.Errorf("a scene differs from itself")
 	case len(d.Added) != len(e.Removed) || len(d.Removed) != len(e.Added) || len(d.Changed) != len(e.Changed):
 		return fmt.Errorf("+%d -%d ~%d one way, +%d -%d ~%d the other", len(d.Added), len(d.Removed), len(d.Changed), len(e.Added), len(e.Removed), len(e.Changed))
 	case len(a.content())-len(d.Removed) != len(b.content())-len(d.Added):
 		return fmt.Errorf("%d and %d elements, +%d -%d", len(a.content()), len(b.content()), len(d.Added), len(d.Removed))
-	case a.Hash == b.Hash && !d.Empty():
+	case a.Hash == b.Hash && !d.empty():
 		return fmt.Errorf("equal hashes and a difference: %q", d.Lines(99))
 	}
 	all := len(d.Lines(1000))

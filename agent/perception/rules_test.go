@@ -429,13 +429,13 @@ func TestRuleClock(t *testing.T) {
 			`<node text="%s" bounds="[0,%d][500,%d]"/></node></hierarchy>`, clock, clock, clock, text, y, y+100))
 	}
 	base := screen("9:41", "hello", 200)
-	if later := screen("9:42", "hello", 200); later.Hash != base.Hash || !Compare(base, later).Empty() {
+	if later := screen("9:42", "hello", 200); later.Hash != base.Hash || !Compare(base, later).empty() {
 		t.Error("the clock counts")
 	}
 	for what, other := range map[string]*Scene{
 		"text": screen("9:41", "hallo", 200), "place": screen("9:41", "hello", 210),
 	} {
-		if other.Hash == base.Hash || Compare(base, other).Empty() {
+		if other.Hash == base.Hash || Compare(base, other).empty() {
 			t.Errorf("another %s does not count", what)
 		}
 	}

@@ -18,8 +18,8 @@ type Display struct {
 // statusBar is the height of Android's status bar, in density-independent pixels.
 const statusBar = 24
 
-// StatusBar is the height of the status bar, in pixels.
-func (d Display) StatusBar() int { return (statusBar*d.Density + 159) / 160 }
+// statusBar is the height of the status bar, in pixels.
+func (d Display) statusBar() int { return (statusBar*d.Density + 159) / 160 }
 
 // The window manager's dump has all of it since Android 7. wm tells the natural
 // size, not turned, and costs the start of a virtual machine before Android 8;

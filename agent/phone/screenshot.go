@@ -178,7 +178,7 @@ func (p *Phone) shootDisplay(ctx context.Context, m method, display string) (*fr
 func (p *Phone) shootOnce(ctx context.Context, m method, display string) (picture *frame.Picture, err error) {
 	o := p.options.Picture
 	if d := p.display.Load(); d != nil {
-		o.Mask = d.StatusBar()
+		o.Mask = d.statusBar()
 	}
 	p.mu.Lock()
 	o.Header = p.ways.Header

@@ -42,7 +42,7 @@ func TestInstallPutsWhatIsMissing(t *testing.T) {
 				if len(installs) != c.want || fence.asked != c.want {
 					t.Errorf("%d installations, %d questions to the fence, want %d", len(installs), fence.asked, c.want)
 				}
-				if s, err := h.Status(t.Context()); err != nil || !s.Installed() {
+				if s, err := h.Status(t.Context()); err != nil || !installed(s) {
 					t.Errorf("%+v, %v", s, err)
 				}
 				for _, cmd := range f.writes() {

@@ -131,7 +131,7 @@ func TestLifeOnASimulatedPhone(t *testing.T) {
 				if err := u.helper.Install(t.Context(), live(), u.files); err != nil {
 					t.Fatal(err)
 				}
-				if status, err := u.helper.Status(t.Context()); err != nil || !status.Installed() || status.Listening {
+				if status, err := u.helper.Status(t.Context()); err != nil || !installed(status) || status.Listening {
 					t.Fatalf("%+v, %v", status, err)
 				}
 				if err := u.controls.Launch(t.Context(), shop); err != nil {

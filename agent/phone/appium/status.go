@@ -58,16 +58,6 @@ type Installed struct {
 	Pinned  bool // it is of the pinned release; for the app that has no version, its companion is
 }
 
-// Installed reports whether all apps are there in the pinned release.
-func (s Status) Installed() bool {
-	for _, a := range s.Apps {
-		if !a.Pinned {
-			return false
-		}
-	}
-	return len(s.Apps) > 0
-}
-
 // Status reads what the phone has. It changes nothing.
 func (h *Helper) Status(ctx context.Context) (Status, error) {
 	var s Status
