@@ -255,7 +255,7 @@ func Open(t Topic, keys func(kid string) (Keys, bool), frame []byte) (*Message, 
 
 // openHeader reads "pr1 h1 <kid> <mac>" and its line's end.
 func openHeader(frame []byte) (kid string, mac, rest []byte, err error) {
-	line, rest, ok := bytes.Cut(frame[:min(len(frame), maxHeader+1)], []byte{'\n'})
+	line, _, ok := bytes.Cut(frame[:min(len(frame), maxHeader+1)], []byte{'\n'})
 	if !ok {
 		return "", nil, nil, fmt.Errorf("%w: no header line", ErrMalformed)
 	}
