@@ -125,3 +125,55 @@ func TestAFileThatIsBeingLeftIsNotPruned(t *testing.T) {
 		t.Errorf("%v, %v", entries, err)
 	}
 }
+
+func TestTheBoundOfInputsLeavesWhatIsUsed(t *testing.T) {
+	state := t.TempDir()
+	folder := filepath.Join(state, inputsFolder)
+	if err := errors.Join(os.Mkdir(folder, 0o750), os.WriteFile(filepath.Join(folder, partPrefix+"cut"), nil, 0o640)); err != nil {
+		t.Fatal(err)
+	}
+	in, err := newInputs(state, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := func() string {
+		entries, err := os.ReadDir(in.folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all []string
+		for _, e := range entries {
+			all = append(all, e.Name())
+		}
+		return strings.Join(all, " ")
+	}
+	if got := names(); got != "" {
+		t.Errorf("what a crash has left half written stays: %s", got)
+	}
+	long := time.Now().Add(-time.Hour)
+	add := func(name string, size int64) { // a sparse file
+		path := filepath.Join(in.folder, name)
+		if err := errors.Join(os.WriteFile(path, nil, 0o640), os.Truncate(path, size), os.Chtimes(path, long, long)); err != nil {
+			t.Fatal(err)
+		}
+		long = long.Add(time.Minute)
+	}
+	add("a", inputsLimit/2)
+	add("b", inputsLimit/2)
+	if in.prune(""); names() != "a b" {
+		t.Errorf("within the bound: %s", names())
+	}
+	add("c", 1)
+	f, _, err := in.open("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	if in.prune(""); names() != "a c" {
+		t.Errorf("a was used last: %s", names())
+	}
+	add("d", inputsLimit)
+	if in.prune("c"); names() != "a c" { // c is the oldest now, and was just left
+		t.Errorf("the file that was just left is gone: %s", names())
+	}
+}

@@ -254,3 +254,78 @@ func TestTheLongestUnseenPhonesAreForgotten(t *testing.T) {
 		t.Errorf("%d records, %q to %q, %v", len(all), all[0].Serial, all[len(all)-1].Serial, err)
 	}
 }
+
+func TestAnAttachedPhoneIsNotForgottenHoweverManyComeAfterIt(t *testing.T) {
+	s := newShelf(t)
+	book, bucket := s.open()
+	e := attach(t, book, 1, "STAYS", "m")
+	err := bucket.Update(func(b *bolt.Bucket) error {
+		for n := range maxRecords {
+			raw, err := json.Marshal(remembered.Phone{Serial: fmt.Sprint("LATER", n), LastSeen: s.clock.Add(time.Hour)})
+			if err == nil {
+				err = b.Put([]byte(fmt.Sprint("serial:LATER", n)), raw)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Note(func(r *remembered.Phone) { r.Android = "9" })
+	if err := book.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if got := book.Lookup(2, "STAYS"); got.Android != "9" {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestWhatWasNotedIsKeptWhenAnotherPhoneTakesTheSlot(t *testing.T) {
+	book, _ := newShelf(t).open()
+	old := attach(t, book, 1, "OLD", "Pixel")
+	old.Note(func(r *remembered.Phone) { r.Android = "9" })
+	attach(t, book, 1, "NEW", "Pixel")
+	if got := book.Lookup(2, "OLD"); got.Android != "9" {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestASharedSerialNumberHasNoRecordLeft(t *testing.T) {
+	book, _ := newShelf(t).open()
+	attach(t, book, 1, "TWIN", "Pixel")
+	attach(t, book, 2, "TWIN", "Pixel")
+	all, err := book.List()
+	if err != nil || len(all) != 2 {
+		t.Errorf("%+v, %v", all, err)
+	}
+	for _, r := range all {
+		if r.Serial != "" {
+			t.Errorf("a record by the number that tells nothing: %+v", r)
+		}
+	}
+}
+
+func TestARecordHasABound(t *testing.T) {
+	book, _ := newShelf(t).open()
+	e := attach(t, book, 1, "BIG", "Pixel")
+	raw := fmt.Appendf(nil, "%q", make([]byte, maxRecord/4)) // each is four characters
+	if err := e.Update(func(r *remembered.Phone) { r.Model = string(raw) }); !errors.Is(err, ErrTooLarge) {
+		t.Error(err)
+	}
+	if got := e.Record(); got.Model != "Pixel" {
+		t.Errorf("a change that was refused has happened: a model of %d bytes", len(got.Model))
+	}
+}
+
+func TestWhatIsReadOfARecordIsACopy(t *testing.T) {
+	book, _ := newShelf(t).open()
+	e := attach(t, book, 1, "R58N", "Pixel")
+	e.Note(func(r *remembered.Phone) { r.AddReading(remembered.Reading{Level: 50}) })
+	e.Record().Battery[0].Level = 1
+	if got := e.Record().Battery[0].Level; got != 50 {
+		t.Errorf("whoever reads a record changes it: %d", got)
+	}
+}

@@ -72,7 +72,7 @@ func lineDiff(was, now []string) []string {
 		if i < len(now) {
 			lines = append(lines, "+ "+b)
 		}
-		if len(lines) >= maxLines {
+		if len(lines) > maxLines {
 			return append(lines[:maxLines], "and more")
 		}
 	}
