@@ -273,7 +273,7 @@ type Claim struct {
 	Slot          int      `json:"slot"`
 	Phone         string   `json:"phone"`
 	ClaimID       string   `json:"claim_id"`
-	SkillsVersion uint64   `json:"skills_version"`
+	SkillsVersion string   `json:"skills_version"`
 	Apps          []string `json:"apps,omitempty"` // installed packages, at most 500
 }
 
@@ -318,7 +318,8 @@ type Running struct {
 	TaskID  string `json:"task_id"`
 	Attempt int    `json:"attempt"`
 	Slot    int    `json:"slot"`
-	Wrote   bool   `json:"wrote"`
+	Wrote   bool   `json:"wrote"` // something was sent to the phone, or may have been
+	Ended   bool   `json:"ended"` // nothing more is going to be written; the result is on its way
 	Steps   int    `json:"steps"`
 }
 
@@ -334,7 +335,7 @@ type SlotReport struct {
 type Heartbeat struct {
 	Slots         []SlotReport `json:"slots"`
 	Running       []Running    `json:"running"`
-	SkillsVersion uint64       `json:"skills_version"`
+	SkillsVersion string       `json:"skills_version"`
 }
 
 // LeaseRef names an attempt and how long its lease still lasts, counted from the
