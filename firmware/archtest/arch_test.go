@@ -44,6 +44,7 @@ var rules = []rule{
 	{"hal", nil, "hal imports nothing of the rest"},
 	{"agent/phone", []string{"agent", "usb/adb", "sync/wire"}, "agent imports usb/adb in agent/phone only"},
 	{"agent/planner/script", []string{"agent/planner", "sync/wire"}, "script is imported by the cloud: it stands on the planner's interface alone"},
+	{"agent/planner/provider", []string{"agent/planner", "sync/wire"}, "provider is imported by the cloud: it stands on the planner's interface alone"},
 	{"agent", []string{"sync/wire"}, "agent imports, of sync, only sync/wire"},
 	{"sync", []string{"agent/skill/model"}, "sync imports, of agent, only agent/skill/model"},
 	{"provisioning", []string{"sync/wire"}, "provisioning knows the wire and nothing else"},
