@@ -37,10 +37,13 @@ func (b *Bucket) Update(fn func(*bolt.Bucket) error) error {
 	return b.guarded(b.store.db.Update, fn)
 }
 
+// In is the bucket inside a transaction of the same store, so that several packages can change theirs in one.
+func (b *Bucket) In(tx *bolt.Tx) *bolt.Bucket { return tx.Bucket([]byte("b." + b.name)) }
+
 func (b *Bucket) guarded(run func(func(*bolt.Tx) error) error, fn func(*bolt.Bucket) error) error {
 	return b.store.guarded(func() error {
 		return run(func(tx *bolt.Tx) error {
-			return fn(tx.Bucket([]byte("b." + b.name)))
+			return fn(b.In(tx))
 		})
 	})
 }
