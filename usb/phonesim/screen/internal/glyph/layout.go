@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/go-text/typesetting/di"
 	"github.com/go-text/typesetting/font"
@@ -167,44 +169,74 @@ func (t *Typesetter) layout(text string, style Style, width int) *Paragraph {
 	if style.Bold {
 		faces = t.faces[1][:]
 	}
-	runes := []rune(text)
 	dir := di.DirectionLTR
-	if baseRTL(runes) {
+	if baseRTL([]rune(text)) {
 		dir = di.DirectionRTL
-	}
-	in := shaping.Input{
-		Text: runes, RunEnd: len(runes), Direction: dir, Face: faces[latin].Face,
-		Size: fixed.Int26_6(math.Round(style.Size * 64)), Script: language.Latin, Language: language.NewLanguage("en"),
 	}
 	p := &Paragraph{Size: style.Size, RTL: dir == di.DirectionRTL}
 	ascent, descent := extents(faces[latin].Face, style.Size)
-	var runs []shaping.Output
-	for _, run := range t.segmenter.Split(in, weight{faces}) {
-		runs = append(runs, t.shaper.Shape(run))
-		a, d := extents(run.Face, style.Size)
-		ascent, descent = max(ascent, a), max(descent, d)
+	parts := hardLines(text)
+	shaped := make([][]shaping.Output, len(parts))
+	for i, part := range parts {
+		for _, run := range t.segmenter.Split(input(part, style, dir, faces), weight{faces}) {
+			shaped[i] = append(shaped[i], t.shaper.Shape(run))
+			a, d := extents(run.Face, style.Size)
+			ascent, descent = max(ascent, a), max(descent, d)
+		}
+	}
+	for i, part := range parts {
+		left := style.Lines - len(p.Lines)
+		if style.Lines > 0 && left == 0 {
+			break
+		}
+		if len(shaped[i]) == 0 {
+			p.Lines = append(p.Lines, Line{})
+			continue
+		}
+		config := shaping.WrapConfig{Direction: dir, TextContinues: i < len(parts)-1}
+		if style.Lines > 0 {
+			config.TruncateAfterLines = left
+			config = config.WithTruncator(&t.shaper, input([]rune("…"), style, dir, faces))
+		}
+		lines, _ := t.wrapper.WrapParagraph(config, max(width, 1), part, shaping.NewSliceIterator(shaped[i]))
+		for _, l := range lines {
+			p.Lines = append(p.Lines, t.place(visual(l, part, p.RTL)))
+		}
 	}
 	height := int(math.Ceil(ascent + descent))
-	if len(runs) == 0 {
-		p.Height = height
-		p.Lines = []Line{{Baseline: int(math.Round(ascent))}}
-		return p
+	for i := range p.Lines {
+		p.Lines[i].Baseline = i*height + int(math.Round(ascent))
+		p.Width = max(p.Width, p.Lines[i].Width)
 	}
-	config := shaping.WrapConfig{Direction: dir, TruncateAfterLines: style.Lines}
-	if style.Lines > 0 {
-		dots := in
-		dots.Text, dots.RunEnd = []rune("…"), 1
-		config = config.WithTruncator(&t.shaper, dots)
-	}
-	lines, _ := t.wrapper.WrapParagraph(config, max(width, 1), runes, shaping.NewSliceIterator(runs))
-	for i, l := range lines {
-		line := t.place(visual(l, runes, p.RTL))
-		line.Baseline = i*height + int(math.Round(ascent))
-		p.Width = max(p.Width, line.Width)
-		p.Lines = append(p.Lines, line)
-	}
-	p.Height = height * len(lines)
+	p.Height = height * len(p.Lines)
 	return p
+}
+
+// input is what is shaped of a line.
+func input(text []rune, style Style, dir di.Direction, faces []*face) shaping.Input {
+	return shaping.Input{
+		Text: text, RunEnd: len(text), Direction: dir, Face: faces[latin].Face,
+		Size: fixed.Int26_6(math.Round(style.Size * 64)), Script: language.Latin, Language: language.NewLanguage("en"),
+	}
+}
+
+// hardLines cuts a text where the Unicode Bidirectional Algorithm ends a paragraph (class B): the segmenter shapes the
+// first one only, and the wrapper fails on the rest. There is always one line; after a last separator comes an empty one.
+func hardLines(text string) [][]rune {
+	text = strings.ReplaceAll(text, "\r\n", "\n")
+	var lines [][]rune
+	for {
+		at := strings.IndexFunc(text, endsParagraph)
+		if at < 0 {
+			return append(lines, []rune(text))
+		}
+		_, size := utf8.DecodeRuneInString(text[at:])
+		lines, text = append(lines, []rune(text[:at])), text[at+size:]
+	}
+}
+
+func endsParagraph(r rune) bool {
+	return r == '\n' || r == '\r' || r >= 0x1c && r <= 0x1e || r == 0x85 || r == 0x2029
 }
 
 // visual brings the runs of a line from the order of reading to that from left to right (rule L2 of the

@@ -71,6 +71,33 @@ func TestLinesBreakAndEndInDots(t *testing.T) {
 	}
 }
 
+func TestTextsBreakWhereTheySaySo(t *testing.T) {
+	ts := New()
+	wide := func(text string) int { return ts.Layout(text, Style{Size: 16}, 1000).Width }
+	for text, want := range map[string][]string{
+		"a\nb": {"a", "b"}, "ab\n": {"ab", ""}, "\n": {"", ""}, "a\n\nb c": {"a", "", "b c"}, "a\r\nb\rc": {"a", "b", "c"},
+		"a\u2029b\u0085c\x1ed": {"a", "b", "c", "d"}, "\nغلاية\n24": {"", "غلاية", "24"},
+	} {
+		for lines := range len(want) + 1 {
+			p := ts.Layout(text, Style{Size: 16, Lines: lines}, 1000)
+			n := len(want)
+			if lines > 0 {
+				n = lines
+			}
+			if len(p.Lines) != n || p.Height != n*ts.Layout(text, Style{Size: 16}, 1000).Height/len(want) {
+				t.Errorf("%q in %d lines: %d lines, %d high", text, lines, len(p.Lines), p.Height)
+				continue
+			}
+			for i, l := range p.Lines {
+				cut := i == n-1 && n < len(want) // with an ellipsis
+				if w := wide(want[i]); (l.Width > w) != cut || l.Width < w {
+					t.Errorf("%q in %d lines: line %d is %d wide, %q is %d", text, lines, i, l.Width, want[i], w)
+				}
+			}
+		}
+	}
+}
+
 func TestCheck(t *testing.T) {
 	if err := New().Check("Kettle – غلاية, 24 €\n"); err != nil {
 		t.Error(err)
