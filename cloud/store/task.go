@@ -1,7 +1,11 @@
 package store
 
 import (
+	"bytes"
+	"cmp"
+	"context"
 	"encoding/json"
+	"fmt"
 	"time"
 )
 
@@ -159,4 +163,190 @@ type Result struct {
 type Ack struct {
 	Applied bool      // false: the attempt was over already
 	State   TaskState // of the task now
+}
+
+const taskColumns = `id, tenant, coalesce(submit_key, ''), body, rack, slot, phone, tag, app, not_before, deadline, priority, repeatable,
+	state, attempt, tries, cancel, created, ended, error`
+
+func scanTask(r scanner) (Task, error) {
+	var k Task
+	err := r.Scan(&k.ID, &k.Tenant, &k.Key, jsonIn{&k.Body}, &k.Target.Rack, &k.Target.Slot, &k.Target.Phone, &k.Target.Tag, &k.Target.App,
+		timeIn{&k.NotBefore}, timeIn{&k.Deadline}, &k.Priority, &k.Repeatable,
+		&k.State, &k.Attempt, &k.Tries, &k.Cancel, timeIn{&k.Created}, timeIn{&k.Ended}, jsonIn{&k.Error})
+	return k, err
+}
+
+func (n *NewTask) check() error {
+	g := n.Target
+	err := check(textOK("key", n.Key, 0, maxName), jsonOK("body", n.Body), inRange("slot", int64(g.Slot), 0, maxSlot),
+		textOK("phone", g.Phone, 0, maxName), textOK("tag", g.Tag, 0, maxName), textOK("app", g.App, 0, maxName),
+		inRange("priority", int64(n.Priority), -1000, 1000))
+	if err == nil && g.Rack != "" {
+		err = idOK("rack", g.Rack)
+	}
+	if err == nil && (len(n.Body) == 0 || bytes.TrimSpace(n.Body)[0] != '{') {
+		err = invalid("body is no object")
+	}
+	return err
+}
+
+// Submit queues a task. The same key with the same contents gives the task of the first time; with others,
+// ErrRequestConflict.
+func (s *Store) Submit(ctx context.Context, sc Scope, n NewTask) (task Task, created bool, err error) {
+	if err = check(sc.check(), n.check()); err != nil {
+		return Task{}, false, err
+	}
+	n.NotBefore, n.Deadline = fromMS(ms(n.NotBefore)), fromMS(ms(n.Deadline))
+	hash := sum(n)
+	err = s.write(ctx, sc, func(t *tx) error {
+		id, g := NewID(), n.Target
+		rows, err := t.exec(`INSERT INTO tasks (id, tenant, submit_key, hash, body, rack, slot, phone, tag, app, not_before, deadline, priority,
+			repeatable, state, attempt, tries, cancel, created, ended, error)
+			VALUES (?, ?, nullif(?, ''), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0, ?, 0, '') ON CONFLICT (tenant, submit_key) DO NOTHING`,
+			id, sc.Tenant, n.Key, hash, string(n.Body), g.Rack, g.Slot, g.Phone, g.Tag, g.App, ms(n.NotBefore), ms(n.Deadline), n.Priority,
+			bit(n.Repeatable), Queued, t.now)
+		if err != nil {
+			return err
+		}
+		if created = rows == 1; created {
+			if task, err = t.task(id); err != nil {
+				return err
+			}
+			return t.audit("task.submit", id, nil)
+		}
+		var first []byte
+		if err = t.row(`SELECT id, hash FROM tasks WHERE tenant = ? AND submit_key = ?`, sc.Tenant, n.Key).Scan(&id, &first); err != nil {
+			return err
+		}
+		if !bytes.Equal(first, hash) {
+			return fmt.Errorf("%w: key %q", ErrRequestConflict, n.Key)
+		}
+		task, err = t.task(id)
+		return err
+	})
+	return task, created, err
+}
+
+func (t *tx) task(id string) (Task, error) {
+	return scanTask(t.row(`SELECT `+taskColumns+` FROM tasks WHERE id = ? AND tenant = ?`, id, t.sc.Tenant))
+}
+
+func (t *tx) lockTask(id string) (Task, error) {
+	return scanTask(t.row(`SELECT `+taskColumns+` FROM tasks WHERE id = ? AND tenant = ? FOR UPDATE`, id, t.sc.Tenant))
+}
+
+// Task gives a task.
+func (s *Store) Task(ctx context.Context, sc Scope, id string) (task Task, err error) {
+	if err = sc.check(); err != nil {
+		return Task{}, err
+	}
+	err = s.read(ctx, sc, func(t *tx) error {
+		task, err = t.task(id)
+		return err
+	})
+	return task, err
+}
+
+// Tasks lists tasks, newest first.
+func (s *Store) Tasks(ctx context.Context, sc Scope, f TaskFilter, p Page) (all []Task, next string, err error) {
+	size, err := p.size()
+	if err = check(sc.check(), err); err != nil {
+		return nil, "", err
+	}
+	q, args := `SELECT `+taskColumns+` FROM tasks WHERE tenant = ? AND id < ?`, []any{sc.Tenant, cmp.Or(p.After, newest)}
+	q, args = inStates(q, args, f.States)
+	if f.Host != "" {
+		q += ` AND EXISTS (SELECT 1 FROM attempts a WHERE a.task = tasks.id AND a.attempt = tasks.attempt AND a.host = ?)`
+		args = append(args, f.Host)
+	}
+	err = s.read(ctx, sc, func(t *tx) error {
+		all, err = list(t, scanTask, q+` ORDER BY id DESC LIMIT ?`, append(args, size+1)...)
+		return err
+	})
+	all, next = cut(all, size, func(k Task) string { return k.ID })
+	return all, next, err
+}
+
+// Attempts lists the attempts of a task in their order.
+func (s *Store) Attempts(ctx context.Context, sc Scope, task string) (all []Attempt, err error) {
+	if err = sc.check(); err != nil {
+		return nil, err
+	}
+	err = s.read(ctx, sc, func(t *tx) error {
+		if _, err := t.task(task); err != nil {
+			return err
+		}
+		all, err = list(t, scanAttempt, `SELECT `+attemptColumns+` FROM attempts WHERE task = ? ORDER BY attempt`, task)
+		return err
+	})
+	return all, err
+}
+
+// CancelTask ends a queued or lost task at once; of a leased one it notes the wish (Task.Cancel), which the rack learns
+// by task.cancel or its next heartbeat. A task that has ended stays as it is.
+func (s *Store) CancelTask(ctx context.Context, sc Scope, id string) (task Task, err error) {
+	if err = sc.check(); err != nil {
+		return Task{}, err
+	}
+	err = s.write(ctx, sc, func(t *tx) error {
+		k, err := t.lockTask(id)
+		if err != nil {
+			return err
+		}
+		switch {
+		case k.State == Queued || k.State == Lost:
+			err = t.setTask(k, Cancelled, nil)
+		case !k.State.Terminal() && !k.Cancel:
+			_, err = t.exec(`UPDATE tasks SET cancel = 1 WHERE id = ?`, id)
+		default:
+			task = k
+			return nil
+		}
+		if err == nil {
+			err = t.audit("task.cancel", id, nil)
+		}
+		if err == nil {
+			task, err = t.task(id)
+		}
+		return err
+	})
+	return task, err
+}
+
+// RequeueTask queues a lost or failed task again, as a person decides. ErrConflict in any other state.
+func (s *Store) RequeueTask(ctx context.Context, sc Scope, id string) (task Task, err error) {
+	if err = sc.check(); err != nil {
+		return Task{}, err
+	}
+	err = s.write(ctx, sc, func(t *tx) error {
+		k, err := t.lockTask(id)
+		if err != nil {
+			return err
+		}
+		if k.State != Lost && k.State != Failed {
+			return fmt.Errorf("%w: the task is %s", ErrConflict, k.State)
+		}
+		if err = t.setTask(k, Queued, nil); err != nil {
+			return err
+		}
+		if err = t.audit("task.requeue", id, map[string]any{"was": k.State, "attempt": k.Attempt}); err != nil {
+			return err
+		}
+		task, err = t.task(id)
+		return err
+	})
+	return task, err
+}
+
+// setTask moves a locked task to a state; cause is why the cloud itself did so, if it was the cloud.
+func (t *tx) setTask(k Task, to TaskState, cause json.RawMessage) error {
+	ended, cancel := int64(0), k.Cancel
+	if to.Terminal() {
+		ended = t.now
+	}
+	if to == Queued {
+		cancel = false
+	}
+	_, err := t.exec(`UPDATE tasks SET state = ?, ended = ?, error = ?, cancel = ? WHERE id = ?`, to, ended, string(cause), bit(cancel), k.ID)
+	return err
 }

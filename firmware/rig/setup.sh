@@ -28,6 +28,8 @@ host_packages=(
 	# emulated board
 	qemu-system-arm device-tree-compiler cpio kmod xz-utils e2fsprogs mmdebstrap debian-archive-keyring
 	iproute2 util-linux openssl
+	# the cloud side's tests start one of their own
+	postgresql
 	# what the unpacked adb and adbd link against
 	libbrotli1 liblz4-1 libzstd1 libsystemd0 libusb-1.0-0 libstdc++6 zlib1g
 )

@@ -1,0 +1,95 @@
+package store
+
+import (
+	"context"
+	"time"
+)
+
+const (
+	pruneBatch  = 500
+	pruneBudget = time.Minute
+	loosePlan   = time.Hour      // how long a request outside a task can be repeated
+	usedWindows = 48 * time.Hour // windows of limits that old count for nothing
+)
+
+// Prune removes what is older than asked, in bounded batches, and gives the room back to the file system (SQLite; on
+// PostgreSQL autovacuum makes it reusable). Requests outside a task go after an hour in any case.
+func (y *System) Prune(ctx context.Context, o PruneOptions) (p Pruned, err error) {
+	if o.Batch <= 0 {
+		o.Batch = pruneBatch
+	}
+	if o.Budget <= 0 {
+		o.Budget = pruneBudget
+	}
+	now := y.s.clock()
+	end := time.Now().Add(o.Budget) // a budget of real time, whatever the records' clock says
+	minute, day := now.Add(-usedWindows).Unix()/60, now.Add(-usedWindows).UTC().Format(dayForm)
+	p.Done = true
+	for _, j := range []struct {
+		count *int64
+		q     string
+		args  []any
+	}{
+		// The requests go first: without its decision a request could not be answered any more.
+		{&p.Requests, `DELETE FROM plan_requests WHERE (host, id) IN (SELECT r.host, r.id FROM plan_requests r JOIN tasks k ON k.id = r.task
+			WHERE k.ended > 0 AND k.ended < ? LIMIT ?)`, []any{ms(o.Before)}},
+		{
+			&p.Requests, `DELETE FROM plan_requests WHERE (host, id) IN (SELECT host, id FROM plan_requests WHERE task = '' AND created < ? LIMIT ?)`,
+			[]any{now.Add(-loosePlan).UnixMilli()},
+		},
+		{&p.Decisions, `DELETE FROM decisions WHERE (task, attempt, step) IN (SELECT d.task, d.attempt, d.step FROM decisions d
+			JOIN tasks k ON k.id = d.task WHERE k.ended > 0 AND k.ended < ? LIMIT ?)`, []any{ms(o.Before)}},
+		{&p.Audits, `DELETE FROM audits WHERE id IN (SELECT id FROM audits WHERE at < ? ORDER BY at LIMIT ?)`, []any{ms(o.AuditBefore)}},
+		{&p.Windows, `DELETE FROM profile_minutes WHERE (profile, minute) IN (SELECT profile, minute FROM profile_minutes WHERE minute < ? LIMIT ?)`, []any{minute}},
+		{&p.Windows, `DELETE FROM profile_days WHERE (profile, day) IN (SELECT profile, day FROM profile_days WHERE day < ? LIMIT ?)`, []any{day}},
+	} {
+		if err = y.batches(ctx, end, o.Batch, j.count, &p.Done, j.q, j.args); err != nil {
+			return p, err
+		}
+	}
+	return p, y.shrink(ctx)
+}
+
+// batches runs a deletion until it finds less than a batch, or until the budget ends.
+func (y *System) batches(ctx context.Context, end time.Time, batch int, count *int64, done *bool, q string, args []any) error {
+	for {
+		if time.Now().After(end) {
+			*done = false
+			return nil
+		}
+		var n int64
+		err := y.s.write(ctx, Scope{}, func(t *tx) (err error) {
+			n, err = t.exec(q, append(args, batch)...)
+			return err
+		})
+		*count += n
+		if err != nil || n < int64(batch) {
+			return err
+		}
+	}
+}
+
+// shrink gives free pages of an SQLite file back, and empties its log.
+func (y *System) shrink(ctx context.Context) error {
+	if y.s.d.postgres {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, pruneBudget)
+	defer cancel()
+	for _, q := range []string{`PRAGMA incremental_vacuum`, `PRAGMA wal_checkpoint(TRUNCATE)`} {
+		rows, err := y.s.w.QueryContext(ctx, q)
+		if err != nil {
+			return err
+		}
+		for rows.Next() { // incremental_vacuum frees a page a row
+		}
+		if err = rows.Err(); err != nil {
+			_ = rows.Close()
+			return err
+		}
+		if err = rows.Close(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
