@@ -391,6 +391,7 @@ const (
 	Succeeded Outcome = "succeeded"
 	Failed    Outcome = "failed"
 	Cancelled Outcome = "cancelled"
+	Lost      Outcome = "lost" // the rack itself cannot tell: a restart has cut it
 )
 
 // Result ends an attempt. It leaves the rack's outbox only with its [Ack].
