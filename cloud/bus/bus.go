@@ -70,7 +70,7 @@ type Bus interface {
 	Close() error
 }
 
-// Stats counts frames.
+// Stats counts frames and links.
 type Stats struct {
 	Delivered uint64 // handed to a handler
 	Odd       uint64 // dropped: on a topic that is none of a rack's
@@ -79,6 +79,7 @@ type Stats struct {
 	Published uint64 // confirmed by the broker
 	Failed    uint64 // publishes that ended in an error
 	Links     uint64 // links to the broker that came up, the first ones too
+	Listening int    // subscriptions that running calls want now; Check tells whether they stand
 }
 
 // Limits bound a bus. The zero value of a field stands for its default.
