@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -32,6 +33,10 @@ func RackSubjects(tenant, rack string) (publish, subscribe []string) {
 type NATSServer struct {
 	Name     string // unique in a cluster
 	StoreDir string
+	// StoreKey encrypts the store; a cluster needs it. What a rack publishes with QoS 1 passes through the Raft log of
+	// the servers before they see that nobody wants it stored, so screens would lie there in clear. Servers need
+	// not have the same key, and each has to keep its own.
+	StoreKey string
 	Listen   string // host:port for the cloud's replicas; port -1 picks one
 	MQTT     string // host:port for racks; port -1 picks one
 	// Websocket is host:port for racks that come over websocket, "" for none. Without TLS here a proxy has to have it.
@@ -55,12 +60,19 @@ type NATSFiles struct{ Cert, Key, CA string }
 
 // NATSConfig writes the configuration file of a NATS server for racks and cloud.
 func NATSConfig(s NATSServer) (string, error) {
+	if s.Cluster != nil && s.StoreKey == "" {
+		return "", errors.New("configuration of NATS: a cluster needs a key for its store, for its log holds screens")
+	}
 	w := &natsWriter{}
 	w.line("server_name: %s", s.Name)
 	w.line("listen: %s", s.Listen)
 	w.line("max_payload: %d # a frame of %d bytes and what NATS adds", MaxPayload, wire.MaxFrame)
 	w.line("jetstream {")
 	w.line("  store_dir: %s", s.StoreDir)
+	if s.StoreKey != "" {
+		w.line("  cipher: chachapoly")
+		w.line("  key: %s", s.StoreKey)
+	}
 	w.line("  sync_interval: always # else two minutes of retained frames are lost with the power")
 	w.line("  limits { default_max_consumers: -1 } # each subscription of a rack is one, and 1000 would be the limit")
 	w.line("}")

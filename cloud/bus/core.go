@@ -237,9 +237,16 @@ func (c *core) attend(what string, check func(context.Context) error) (leave fun
 	}
 }
 
-// hear runs a link with a filter whose frames go to a pool. The returned function ends it.
-func (c *core) hear(filter string, qos byte, what string, p *pool) (stop func()) {
-	l := c.link(filter, qos, func(m mqtt.Message) { c.take(p, m.Topic(), m.Payload(), m.Retained(), m.Ack) })
+// hear runs a link with a filter whose frames go to a pool. The returned function ends it. Of retained frames, which
+// mosquitto delivers to shared subscriptions too, live takes none.
+func (c *core) hear(filter string, qos byte, live bool, what string, p *pool) (stop func()) {
+	l := c.link(filter, qos, func(m mqtt.Message) {
+		if live && m.Retained() {
+			m.Ack()
+			return
+		}
+		c.take(p, m.Topic(), m.Payload(), m.Retained(), m.Ack)
+	})
 	leave := c.attend(what, l.check)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -259,7 +266,7 @@ func (c *core) observe(ctx context.Context, h Handler, qos byte) error {
 	return c.listen(ctx, h, func(newPool func(wire.Kind, int) *pool) (func(), error) {
 		// All retained states come at once, so only their bytes are bounded.
 		p := newPool(wire.KindState, 1<<30)
-		return c.hear(wire.UpFilter(wire.KindState), qos, "states", p), nil
+		return c.hear(wire.UpFilter(wire.KindState), qos, false, "states", p), nil
 	})
 }
 

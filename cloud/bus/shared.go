@@ -39,7 +39,7 @@ func (s *shared) Serve(ctx context.Context, kinds []wire.Kind, h Handler) error 
 		for _, k := range kinds {
 			p := newPool(k, s.limits.Queue)
 			filter := "$share/" + s.group + "/" + wire.UpFilter(k)
-			stops = append(stops, s.hear(filter, 1, string(k), p))
+			stops = append(stops, s.hear(filter, 1, true, string(k), p))
 		}
 		return func() {
 			for _, stop := range stops {

@@ -25,6 +25,8 @@ host_packages=(
 	make git ca-certificates gcc libc6-dev pkg-config libusb-1.0-0-dev
 	gcc-aarch64-linux-gnu libc6-dev-arm64-cross libusb-1.0-0-dev:arm64
 	fonts-droid-fallback
+	# brokers that tests start
+	mosquitto mosquitto-clients
 	# emulated board
 	qemu-system-arm device-tree-compiler cpio kmod xz-utils e2fsprogs mmdebstrap debian-archive-keyring
 	iproute2 util-linux openssl

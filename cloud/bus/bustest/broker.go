@@ -30,6 +30,8 @@ type Broker struct {
 	Kicker bus.Kicker
 	// RefusesForeign: a subscription to what is another's is refused, not only without effect.
 	RefusesForeign bool
+	// Encrypted: nothing that racks send can be read in the store.
+	Encrypted bool
 	// Restart ends the broker roughly and starts it again on its store; nil where buses cannot outlive it.
 	Restart func(t testing.TB)
 	// Settle makes the broker write what it would write later; nil if it always has.

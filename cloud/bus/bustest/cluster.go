@@ -1,7 +1,6 @@
 package bustest
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"os"
@@ -26,7 +25,7 @@ func Cluster(t testing.TB) *Broker {
 		t.Fatal(err)
 	}
 	c := &cluster{dir: t.TempDir(), log: logger(t), ports: freePorts(t, 3*nodes)}
-	b := &Broker{Name: "cluster", Racks: new(Racks), RefusesForeign: true}
+	b := &Broker{Name: "cluster", Racks: new(Racks), RefusesForeign: true, Encrypted: true}
 	var urls []string
 	for i := range nodes {
 		c.write(t, i, public)
@@ -88,6 +87,7 @@ func (c *cluster) write(t testing.TB, i int, issuer string) {
 	}
 	text, err := bus.NATSConfig(bus.NATSServer{
 		Name: fmt.Sprint("n", i), StoreDir: c.store(i), Listen: c.ports[i], MQTT: c.ports[nodes+i], Cluster: cluster,
+		StoreKey:      Password(fmt.Sprint("store", i)),
 		CloudPassword: Password(bus.CloudUser), CalloutPassword: Password(bus.CalloutUser), SystemPassword: Password(bus.SystemUser),
 		Issuer: issuer,
 	})
@@ -135,5 +135,3 @@ func (c *cluster) wait(t testing.TB) {
 		return leader
 	})
 }
-
-var _ = context.Background

@@ -19,6 +19,17 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-func TestEmbedded(t *testing.T)  { Contract(t, Embedded) }
-func TestCluster(t *testing.T)   { Contract(t, Cluster) }
-func TestMosquitto(t *testing.T) { Contract(t, Mosquitto) }
+func TestEmbedded(t *testing.T) {
+	t.Parallel()
+	Contract(t, Embedded)
+}
+
+func TestCluster(t *testing.T) {
+	t.Parallel()
+	Contract(t, Cluster)
+}
+
+func TestMosquitto(t *testing.T) {
+	t.Parallel()
+	Contract(t, Mosquitto)
+}

@@ -174,6 +174,7 @@ func foreignWill(t *testing.T, b *Broker) {
 	Observe(t, c, seen.Handle)
 	r, err := b.Dial(Login{Rack: "r0", Will: &Will{"pr/v1/t1/r1/up/state", "foreign", true}})
 	if err == nil { // a broker may refuse the login
+		defer r.Leave()
 		r.Cut()
 	}
 	own := b.Connect(t, Login{Rack: "r2", Will: &Will{"pr/v1/t1/r2/up/state", "own", true}})

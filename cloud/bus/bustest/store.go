@@ -80,16 +80,24 @@ func retainedUp(t *testing.T, b *Broker) {
 }
 
 // willAndBirth is the race that leaves a rack offline for ever: the broker finds out late that the old connection is dead, and its
-// will follows the birth of the new one. Whatever the order is, both have to arrive, for they carry numbers.
+// will follows the birth of the new one. Both arrive, in whatever order, for they carry numbers. One exception is harmless: where the
+// new connection takes the old one over before that is found dead, NATS drops the will.
 func willAndBirth(t *testing.T, b *Broker) {
 	c := b.Open(t, fresh(), bus.Limits{})
 	var served, seen Record
 	Serve(t, c, served.Handle, wire.KindState)
 	Observe(t, c, seen.Handle)
-	for i := range 5 {
+	both := func(data string) func() bool {
+		return func() bool { return served.Has(data) && seen.Has(data) }
+	}
+	for i := range 6 {
+		race := i%2 == 1
 		will, birth := fmt.Sprintf("offline %d %x", i, rand.Uint64()), fmt.Sprintf("online %d %x", i+1, rand.Uint64())
 		old := b.Connect(t, Login{Rack: "r5", Will: &Will{"pr/v1/t1/r5/up/state", will, true}})
 		old.Cut()
+		if !race {
+			Eventually(t, patience, "the will is served and observed", both(will))
+		}
 		var young *Rack
 		Eventually(t, patience, "the rack connects again", func() bool { // a broker may hold off an id that flaps
 			var err error
@@ -97,15 +105,17 @@ func willAndBirth(t *testing.T, b *Broker) {
 			return err == nil
 		})
 		young.Send(t, wire.KindState, []byte(birth))
-		Eventually(t, patience, "will and birth are served and observed", func() bool {
-			return served.Has(will) && served.Has(birth) && seen.Has(will) && seen.Has(birth)
-		})
+		Eventually(t, patience, "the birth is served and observed", both(birth))
 		young.Leave()
+		if served.Has(will) != seen.Has(will) {
+			Eventually(t, patience, "a will is served and observed, or neither", both(will))
+		}
 	}
 }
 
 // screensAreInNoStore looks through all files of the broker for what a plan frame held, while the cloud serves, while it is
-// away, and after. The retained state, which is looked for in the same way, proves that the search finds things.
+// away, and after. The retained state, which is looked for in the same way, proves that the search finds things where the
+// store is not encrypted.
 func screensAreInNoStore(t *testing.T, b *Broker) {
 	secret, state := marker(), marker()
 	c := b.Open(t, fresh(), bus.Limits{})
@@ -125,7 +135,13 @@ func screensAreInNoStore(t *testing.T, b *Broker) {
 	if b.Settle != nil {
 		b.Settle(t)
 	}
-	Eventually(t, patience, "the retained state is in the store", func() bool { return len(find(t, b.Dirs, state)) > 0 })
+	if b.Encrypted {
+		if files := find(t, b.Dirs, state); len(files) > 0 {
+			t.Errorf("the state is in %s", files)
+		}
+	} else {
+		Eventually(t, patience, "the retained state is in the store", func() bool { return len(find(t, b.Dirs, state)) > 0 })
+	}
 	for _, file := range find(t, b.Dirs, secret) {
 		t.Errorf("the plan frame is in %s", file)
 	}

@@ -12,8 +12,10 @@ import (
 	"phonerack/sync/wire"
 )
 
-// quiet is how long no further server has to answer until all have.
-const quiet = 500 * time.Millisecond
+const (
+	quiet     = 500 * time.Millisecond // no further server answers: all have
+	kickLimit = 5 * time.Second
+)
 
 // connections is what is read of a server's answer about its connections.
 type connections struct {
@@ -40,6 +42,8 @@ func (s *Service) Kick(ctx context.Context, rack string) error {
 	if !wire.ValidID(rack) {
 		return fmt.Errorf("kick: rack %.80q is no id", rack)
 	}
+	ctx, cancel := context.WithTimeout(ctx, kickLimit)
+	defer cancel()
 	inbox := nats.NewInbox()
 	sub, err := s.system.SubscribeSync(inbox)
 	if err != nil {
@@ -56,19 +60,19 @@ func (s *Service) Kick(ctx context.Context, rack string) error {
 		cancel()
 		switch {
 		case err == nil:
-			if err := s.end(m.Data); err != nil {
+			if err := s.end(ctx, m.Data); err != nil {
 				return fmt.Errorf("kick %s: %w", rack, err)
 			}
 		case ctx.Err() != nil || servers == 0:
 			return fmt.Errorf("kick %s: no answer of a server: %w", rack, err)
 		default:
-			return s.system.FlushWithContext(ctx)
+			return nil
 		}
 	}
 }
 
-// end tells one server to end what it named.
-func (s *Service) end(answer []byte) error {
+// end tells one server to end what it named, and waits for its word.
+func (s *Service) end(ctx context.Context, answer []byte) error {
 	var c connections
 	if err := json.Unmarshal(answer, &c); err != nil {
 		return err
@@ -78,7 +82,8 @@ func (s *Service) end(answer []byte) error {
 	}
 	for _, conn := range c.Data.Connections {
 		order, _ := json.Marshal(map[string]uint64{"cid": conn.CID})
-		if err := s.system.Publish("$SYS.REQ.SERVER."+c.Server.ID+".KICK", order); err != nil {
+		// An error in the answer means that the connection has ended by itself.
+		if _, err := s.system.RequestWithContext(ctx, "$SYS.REQ.SERVER."+c.Server.ID+".KICK", order); err != nil {
 			return err
 		}
 	}

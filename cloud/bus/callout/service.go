@@ -25,6 +25,7 @@ const (
 	queue       = "phonerack"          // replicas share the questions
 	atOnce      = 64                   // questions that are being answered
 	decideLimit = 4 * time.Second      // below the timeout of bus.NATSConfig
+	startLimit  = 30 * time.Second
 	reconnect   = 200 * time.Millisecond
 )
 
@@ -73,8 +74,11 @@ type Service struct {
 	over   chan struct{}  // closed when the subscription calls no more
 }
 
-// Start connects and begins to answer. It waits for the server until ctx ends; a link that is lost later comes back.
+// Start connects and begins to answer. It waits for the server until ctx ends, at most 30 seconds; a link that is lost later
+// comes back.
 func Start(ctx context.Context, o Options) (*Service, error) {
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
 	key, err := nkeys.FromSeed([]byte(o.Seed))
 	if err != nil {
 		return nil, fmt.Errorf("key of the callout: %w", err)

@@ -63,7 +63,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	if s.server, err = server.NewServer(s.options); err != nil {
 		return nil, fmt.Errorf("embedded broker: %w", err)
 	}
-	log := &logger{log: o.Log}
+	log := newLogger(o.Log)
 	s.server.SetLoggerV2(log, false, false, false)
 	s.server.Start() // returns when the listeners are open
 	if !s.ready(ctx) {
