@@ -6,4 +6,22 @@
 // it does not open.
 //
 // A KEK that is missing or wrong makes exactly its values fail, with [ErrUndecryptable]; all others go on.
+//
+// # Key file
+//
+// Text, one KEK a line, the newest last; empty lines and lines that begin with # are passed over:
+//
+//	phonerack-kek-1 <id> <32 random bytes, base64>
+//
+// # Sealed value
+//
+//	"prv1"                          4 bytes
+//	length of the KEK's id          1 byte
+//	id of the KEK                   1 to 63 bytes
+//	nonce, sealed data key and tag  12 + 32 + 16 bytes
+//	nonce, sealed secret and tag    12 + n + 16 bytes
+//
+// Both parts are AES-256-GCM with random nonces. The additional data of each is a word for the part ("data-key",
+// "value"), the KEK's id, the binding's purpose, its owners and its version in decimal, each preceded by its length as
+// eight bytes, big-endian.
 package vault

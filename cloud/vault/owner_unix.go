@@ -1,0 +1,42 @@
+//go:build linux || darwin
+
+package vault
+
+import (
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+const (
+	nonblock = syscall.O_NONBLOCK
+	modes    = true
+)
+
+// ours tells whether the file belongs to this user or to root.
+func ours(info fs.FileInfo) bool {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && (st.Uid == 0 || int(st.Uid) == os.Geteuid())
+}
+
+// lock makes the callers of one folder take turns.
+func lock(dir string) (unlock func(), err error) {
+	d, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err = syscall.Flock(int(d.Fd()), syscall.LOCK_EX); err != nil {
+		_ = d.Close()
+		return nil, err
+	}
+	return func() { _ = d.Close() }, nil
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = d.Close() }()
+	return d.Sync()
+}
