@@ -37,6 +37,9 @@ func (t *task) prepare(within time.Duration) {
 
 // renew has the lease last for the attempt and its margin from now on: what comes before the attempt is not at its cost.
 func (t *task) renew(within time.Duration) {
+	if t.granted != nil { // its lease is as long as the cloud's, see Rack.Extend
+		return
+	}
 	if err := t.lease.Renew(within + leaseMargin); err != nil {
 		t.log.Warn("the lease was not renewed", "err", err) // it has ended, and so has t.ctx
 	}
@@ -53,10 +56,18 @@ func (t *task) survive() {
 // hide what the task left.
 func (t *task) fence() phone.Fence {
 	entry := t.live.entry
-	if entry == nil {
+	if entry == nil && t.granted == nil {
 		return t.lease
 	}
 	return cleanup.Guard(t.lease, func() error {
+		if t.granted != nil {
+			if err := t.granted.Wrote(); err != nil {
+				return fullOr(err)
+			}
+		}
+		if entry == nil {
+			return nil
+		}
 		err := entry.Update(func(r *remembered.Phone) { r.Dirty = &remembered.Dirty{Task: t.id, Since: time.Now().UTC()} })
 		if err != nil {
 			return fullOr(err)

@@ -14,16 +14,18 @@ import (
 // ask parks the task until somebody answers or its time is over. The lease stays.
 func (t *task) ask(ctx context.Context, q tools.Question) (string, error) {
 	answers := make(chan string, 1)
+	id := wire.NewID(time.Now())
 	t.change(func(status *action.TaskStatus) {
-		t.answers = answers
+		t.answers, t.question = answers, id
 		status.State = action.Waiting
 		status.Question = &action.Question{Text: q.Text, Options: q.Options, Asked: time.Now().UTC()}
 	})
 	t.remember()
 	t.log.Info("task waits for an answer")
+	defer t.askCloud(ctx, id, q)()
 	defer func() {
 		t.change(func(status *action.TaskStatus) {
-			t.answers = nil
+			t.answers, t.question = nil, ""
 			status.State, status.Question = action.Running, nil
 		})
 	}()

@@ -42,8 +42,8 @@ const (
 // Options are what a Rack is made of.
 type Options struct {
 	Config  *config.Config
-	Planner planner.Planner
-	Dialer  Dialer // of USB links; nil without USB
+	Planner planner.Planner // nil: the one of the configuration
+	Dialer  Dialer          // of USB links; nil without USB
 	// Documents is the command line of the child that reads documents; nil: documents cannot be read.
 	Documents []string
 	Logger    *slog.Logger
@@ -60,10 +60,13 @@ type Options struct {
 
 // A Rack is the appliance. It implements action.Rack.
 type Rack struct {
-	config  *config.Config
-	planner planner.Planner
-	log     *slog.Logger
-	onReady func()
+	config       *config.Config
+	planner      planner.Planner
+	decideWithin time.Duration // that the planner's answer may take; 0 is the runner's own
+	log          *slog.Logger
+	onReady      func()
+	clock        func() time.Duration // of the leases
+	cloud        *cloud               // nil for a rack on its own
 
 	store     *store.Store
 	taskLog   *taskLog
@@ -81,8 +84,8 @@ type Rack struct {
 	end     context.CancelFunc // ends halt
 
 	mu       sync.Mutex
-	tasks    map[string]*task             // guarded by mu, as is what follows
-	owed     map[string]action.TaskStatus // results that could not be written down yet
+	tasks    map[string]*task // guarded by mu, as is what follows
+	owed     map[string]debt  // results that could not be written down yet
 	stopping bool
 }
 
@@ -90,7 +93,7 @@ type Rack struct {
 func New(o Options) (*Rack, error) {
 	r := &Rack{
 		config: o.Config, planner: o.Planner, log: o.Logger, onReady: o.OnReady,
-		documents: newDocuments(o.Documents, o.Logger), slots: map[int]*slot{}, tasks: map[string]*task{}, owed: map[string]action.TaskStatus{},
+		documents: newDocuments(o.Documents, o.Logger), slots: map[int]*slot{}, tasks: map[string]*task{}, owed: map[string]debt{},
 	}
 	r.halt, r.end = context.WithCancel(context.Background())
 	state := o.Config.Rack.State
@@ -159,12 +162,19 @@ func (r *Rack) prepare(o Options) error {
 	if err != nil {
 		return fmt.Errorf("open the ADB key: %w", remedied(err, state))
 	}
-	clock := o.Clock
-	if clock == nil {
-		clock = lease.BootTime
+	if r.clock = o.Clock; r.clock == nil {
+		r.clock = lease.BootTime
 	}
-	r.leases = lease.NewTable(lease.Options{Now: clock, MaxHold: time.Duration(r.config.Control.MaxHold)})
+	r.leases = lease.NewTable(lease.Options{Now: r.clock, MaxHold: time.Duration(r.config.Control.MaxHold)})
 	o.ADB.Keys, o.ADB.Comment = []*adb.Key{key}, "rackd@"+r.config.Rack.ID
+	if err := r.joinCloud(); err != nil {
+		return err
+	}
+	if r.planner == nil {
+		if r.planner, r.decideWithin, err = r.choosePlanner(); err != nil {
+			return err
+		}
+	}
 	r.furnish(o, o.ADB)
 	r.socket, err = control.Listen(r.config.Control.Socket, r.config.Control.Group)
 	return err
@@ -196,6 +206,10 @@ func (r *Rack) furnish(o Options, hello adb.Options) {
 		r.tree.Add(tree)
 	}
 	r.tree.Add(service{"control socket", r.serveControl})
+	if r.cloud != nil {
+		r.tree.Add(service{"link to the cloud", r.cloud.link.Run})
+		r.tree.Add(service{"tasks and commands of the cloud", r.cloud.fleet.Run})
+	}
 	r.tree.Add(service{"sweeper of leases", every(sweepInterval, func() { r.leases.Sweep() })})
 	r.tree.Add(service{"writer of owed results", every(owedInterval, r.payOwed)})
 	r.tree.Add(service{"copier of the database", every(copyInterval, r.copyStore)})

@@ -11,26 +11,29 @@ import (
 	"phonerack/agent/runner/record"
 	"phonerack/firmware/action"
 	"phonerack/firmware/lease"
+	"phonerack/sync/fleet"
 )
 
 // A task is one attempt that runs now.
 type task struct {
-	rack   *Rack
-	id     string
-	live   *live
-	lease  *lease.Lease
-	log    *slog.Logger
-	ctx    context.Context // of the attempt; ended with a refusal as cause
-	cancel context.CancelCauseFunc
-	ended  chan struct{}     // closed when the result is written down
-	files  map[string]string // that came with it: name -> sha256
+	rack    *Rack
+	id      string            // of this rack; names record and trajectory
+	granted *fleet.Assignment // by the cloud; nil for a task of this rack alone
+	live    *live
+	lease   *lease.Lease
+	log     *slog.Logger
+	ctx     context.Context // of the attempt; ended with a refusal as cause
+	cancel  context.CancelCauseFunc
+	ended   chan struct{}     // closed when the result is written down
+	files   map[string]string // that came with it: name -> sha256
 
-	mu      sync.Mutex
-	status  action.TaskStatus // as people are shown it live; guarded by mu, as is what follows
-	mask    record.Mask       // of its parameters and of the answers it got
-	steps   []json.RawMessage
-	changed chan struct{} // closed and replaced when a step is added or the status changes
-	answers chan<- string // takes the one answer that the task waits for; nil if it does not
+	mu       sync.Mutex
+	status   action.TaskStatus // as people are shown it live; guarded by mu, as is what follows
+	mask     record.Mask       // of its parameters and of the answers it got
+	steps    []json.RawMessage
+	changed  chan struct{} // closed and replaced when a step is added or the status changes
+	answers  chan<- string // takes the one answer that the task waits for; nil if it does not
+	question string        // id of the question that is open, as the cloud knows it
 }
 
 // step is called by the runner after each turn.

@@ -35,12 +35,20 @@ type taskLog struct {
 	log    *slog.Logger
 }
 
-func (l *taskLog) put(status action.TaskStatus) error {
+func (l *taskLog) put(status action.TaskStatus) error { return l.putWith(status, nil) }
+
+// putWith writes a status down together with what also has to do; nil is nothing.
+func (l *taskLog) putWith(status action.TaskStatus, also func(*bolt.Tx) error) error {
 	encoded, err := json.Marshal(status)
 	if err != nil {
 		return err
 	}
-	return l.bucket.Update(func(b *bolt.Bucket) error { return b.Put([]byte(status.ID), encoded) })
+	return l.bucket.Update(func(b *bolt.Bucket) error {
+		if err := b.Put([]byte(status.ID), encoded); err != nil || also == nil {
+			return err
+		}
+		return also(b.Tx())
+	})
 }
 
 // newID names a task. Ids are in order of time, and the order decides what is forgotten: on a board whose clock has fallen

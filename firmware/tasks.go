@@ -15,8 +15,8 @@ import (
 	"phonerack/agent/runner"
 	"phonerack/agent/runner/record"
 	"phonerack/firmware/action"
-	"phonerack/firmware/lease"
 	"phonerack/firmware/store"
+	"phonerack/sync/fleet"
 	"phonerack/sync/wire"
 )
 
@@ -25,6 +25,11 @@ const leaseMargin = 30 * time.Second
 
 // StartTask implements action.Rack. When it returns the task is in the database and runs.
 func (r *Rack) StartTask(_ context.Context, spec action.TaskSpec, actor string) (action.TaskStatus, error) {
+	return r.begin(spec, actor, nil)
+}
+
+// begin starts a task of this rack, or the attempt that the cloud has granted. A refusal means that nothing was written.
+func (r *Rack) begin(spec action.TaskSpec, actor string, granted *fleet.Assignment) (action.TaskStatus, error) {
 	work := runner.Task{Goal: spec.Goal, Params: spec.Params, MaxSteps: spec.Steps}
 	if err := work.Check(); err != nil {
 		return action.TaskStatus{}, err
@@ -41,12 +46,11 @@ func (r *Rack) StartTask(_ context.Context, spec action.TaskSpec, actor string) 
 	if err != nil {
 		return action.TaskStatus{}, fmt.Errorf("name the task: %w", err)
 	}
-	t := newTask(r, id, spec, actor, l)
+	t := newTask(r, id, spec, actor, l, granted)
 	if !r.admit(t) {
 		return action.TaskStatus{}, wire.Refuse(wire.ShuttingDown, nil)
 	}
-	t.lease, err = r.leases.Acquire(spec.Slot, lease.Holder{Kind: lease.Task, Who: actor, TaskID: t.id, Attempt: 1}, spec.Within+leaseMargin)
-	if err != nil {
+	if t.lease, err = r.leases.Acquire(spec.Slot, t.holder(), t.term(spec.Within)); err != nil {
 		r.dismiss(t)
 		return action.TaskStatus{}, err
 	}
@@ -87,14 +91,20 @@ func (r *Rack) dismiss(t *task) {
 	r.working.Done()
 }
 
-func newTask(r *Rack, id string, spec action.TaskSpec, actor string, l *live) *task {
-	t := &task{rack: r, id: id, live: l, files: spec.Inputs, mask: record.NewMask(spec.Params), ended: make(chan struct{}), changed: make(chan struct{})}
+func newTask(r *Rack, id string, spec action.TaskSpec, actor string, l *live, granted *fleet.Assignment) *task {
+	t := &task{rack: r, id: id, live: l, granted: granted, files: spec.Inputs, mask: record.NewMask(spec.Params), ended: make(chan struct{}), changed: make(chan struct{})}
 	t.ctx, t.cancel = context.WithCancelCause(context.Background())
 	t.status = action.TaskStatus{
 		ID: t.id, Attempt: 1, Slot: spec.Slot, Serial: l.serial, Goal: spec.Goal, Params: slices.Sorted(maps.Keys(spec.Params)),
 		State: action.Running, StartedBy: actor, Started: time.Now().UTC(), Boot: r.store.Boot(),
 	}
-	t.log = r.log.With("slot", spec.Slot, "phone", l.serial, "task", t.id, "attempt", 1)
+	if granted != nil {
+		t.status.Attempt, t.status.CloudTask = granted.Attempt, granted.Task.TaskID
+	}
+	t.log = r.log.With("slot", spec.Slot, "phone", l.serial, "task", t.id, "attempt", t.status.Attempt)
+	if granted != nil {
+		t.log = t.log.With("cloud_task", granted.Task.TaskID)
+	}
 	return t
 }
 
@@ -131,7 +141,7 @@ func (t *task) attempt(spec action.TaskSpec) (result runner.Result) {
 	}()
 	folder := t.rack.taskFolder(t.id)
 	run := runner.Runner{
-		Observer: t.live.eyes.View(), Controls: t.live.phone.Under(t.fence()), Planner: t.rack.planner,
+		Observer: t.live.eyes.View(), Controls: t.live.phone.Under(t.fence()), Planner: t.planner(),
 		Reads: t.live.phone, Keep: newKeeper(folder).keep, Install: t.input, Ask: t.ask,
 		Slot: spec.Slot, Phone: t.live.serial, Device: t.device(), Gone: t.live.conn.Done(), Pictures: t.rack.config.Planner.Pictures,
 		Trajectory: folder, Logger: t.rack.log, OnStep: t.step, OnState: t.stands,
@@ -140,8 +150,10 @@ func (t *task) attempt(spec action.TaskSpec) (result runner.Result) {
 		run.Documents = t.rack.documents
 	}
 	t.renew(spec.Within)
+	run.Limits.Decide = t.rack.decideWithin
+	task, attempt := t.name()
 	result, err := run.Run(t.ctx, runner.Task{
-		ID: t.id, Attempt: 1, Goal: spec.Goal, Params: spec.Params, MaxSteps: spec.Steps, Tokens: spec.Tokens,
+		ID: task, Attempt: attempt, Goal: spec.Goal, Params: spec.Params, MaxSteps: spec.Steps, Tokens: spec.Tokens,
 		Permissions: spec.Permissions, KeepPopups: spec.LeavePopups, Deadline: time.Now().Add(spec.Within),
 	})
 	if err != nil {
@@ -157,10 +169,12 @@ func (t *task) conclude(result runner.Result) {
 	status.State = taskState(result)
 	status.Message, status.Refusal, status.Result = result.Message, result.Refusal, result.Object
 	status.Steps, status.Tokens, status.Wrote, status.Ended = result.Steps, result.Tokens, result.Wrote, time.Now().UTC()
-	written := t.written(status)
-	if err := t.rack.taskLog.put(written); err != nil {
+	d := t.result(t.written(status))
+	if err := t.rack.taskLog.putWith(d.status, d.also); err != nil {
 		t.log.Error("the task's result could not be written down yet", "err", err)
-		t.rack.owe(written)
+		t.rack.owe(d)
+	} else if d.paid != nil {
+		d.paid()
 	}
 	t.update(status)
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"time"
 
@@ -146,7 +147,7 @@ func complaint(r adb.Result) error {
 		case bytes.Contains(out, []byte("INJECT_EVENTS")):
 			return ErrDeviceSetup
 		case bytes.Contains(out, []byte("SecurityException")):
-			return fmt.Errorf("not permitted, %q: %w", excerpt(out), ErrRejected)
+			return &rejection{r.ExitCode, out}
 		}
 	}
 	return nil
@@ -164,5 +165,29 @@ func silent(r adb.Result) error {
 	if !failed {
 		return nil
 	}
-	return fmt.Errorf("exit code %d, %q: %w", r.ExitCode, excerpt(said), ErrRejected)
+	return &rejection{r.ExitCode, said}
+}
+
+// rejection is a phone's no to a command. It is ErrRejected.
+type rejection struct {
+	exit int
+	said []byte
+}
+
+func (c *rejection) Error() string {
+	return fmt.Sprintf("exit code %d, %q: %v", c.exit, excerpt(c.said), ErrRejected)
+}
+
+func (c *rejection) Unwrap() error { return ErrRejected }
+
+var exceptionName = regexp.MustCompile(`\b[A-Za-z.]{1,80}Exception\b`)
+
+// discreet tells of a complaint's words only which exception it was: phones repeat what they were told to type, which may
+// be a password.
+func (c *rejection) discreet() error {
+	name := exceptionName.Find(c.said)
+	if name == nil {
+		return fmt.Errorf("exit code %d: %w", c.exit, ErrRejected)
+	}
+	return fmt.Errorf("exit code %d, %s: %w", c.exit, name, ErrRejected)
 }

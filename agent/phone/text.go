@@ -88,6 +88,9 @@ func (c *Controls) typeChunks(ctx context.Context, text, pace string) error {
 		if err == nil {
 			err = silent(r)
 		}
+		if c, ok := errors.AsType[*rejection](err); ok {
+			err = c.discreet()
+		}
 		// Of letters that were sent together, some may be typed though one was refused.
 		some := typed > 0 || pace != TypeWords && len(chunk) > 1 && errors.Is(err, ErrRejected)
 		switch {
@@ -141,8 +144,8 @@ func untypable(text string) string {
 // notPlain returns why the phone's own command cannot type text, or "".
 func notPlain(text string) string {
 	for _, r := range text {
-		if r > '~' {
-			return fmt.Sprintf("it has the character %q, and only plain ASCII goes through without the helper apps", r)
+		if r > '~' { // which one is not told: it may be of a password
+			return "it has a character beyond ASCII, and only plain ASCII goes through without the helper apps"
 		}
 	}
 	return ""

@@ -177,6 +177,23 @@ func TestSlowTypingStopsInTheMiddle(t *testing.T) {
 	}
 }
 
+// TestTypedTextIsNotTold: phones repeat what they could not type, and it may be a password.
+func TestTypedTextIsNotTold(t *testing.T) {
+	for _, reply := range []phonetest.Reply{
+		{Stderr: "Error: Invalid arguments for command: text hunter2\n", Exit: 255},
+		{Stderr: "java.lang.SecurityException: not for hunter2\n"},
+		{Stderr: "Error: java.lang.NullPointerException: hunter2\n"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			p, _ := attached(t, phonetest.Handset{}, replies("input text", reply))
+			err := p.Under(forever()).InputText(t.Context(), "hunter2")
+			if !errors.Is(err, ErrRejected) || strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
 func TestClearText(t *testing.T) {
 	for name, c := range map[string]struct {
 		sdk, length int

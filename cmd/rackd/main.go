@@ -110,7 +110,7 @@ func (c runCommand) Run() error {
 	}
 	log := firmware.NewLogger(conf.Log, os.Stderr)
 	options := firmware.Options{
-		Config: conf, Planner: conf.Scripted, Logger: log, Documents: []string{"/proc/self/exe", "render-document"},
+		Config: conf, Logger: log, Documents: []string{"/proc/self/exe", "render-document"},
 		OnReady: func() { notify(log, "READY=1") },
 	}
 	if conf.USB.Enabled {

@@ -184,6 +184,7 @@ const (
 type TaskStatus struct {
 	ID        string          `json:"id"`
 	Attempt   int             `json:"attempt"`
+	CloudTask string          `json:"cloud_task,omitempty"` // task_id of the cloud, if it comes from there
 	Slot      int             `json:"slot"`
 	Serial    string          `json:"serial"`
 	Goal      string          `json:"goal"`

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"phonerack/agent/tools"
+	"phonerack/sync/wire"
 )
 
 // TaskRunArgs are the arguments of task_run.
@@ -35,7 +36,9 @@ const (
 	maxGoal       = 4000 // bytes
 	maxTokens     = 100_000_000
 	maxInputs     = 16
-	maxAnswer     = 2000 // bytes
+
+	// MaxAnswer bounds the answer to a task's question, in bytes.
+	MaxAnswer = 2000
 )
 
 var (
@@ -87,8 +90,8 @@ type AnswerArgs struct {
 }
 
 func (a *AnswerArgs) validate() error {
-	if strings.TrimSpace(a.Answer) == "" || len(a.Answer) > maxAnswer {
-		return fmt.Errorf("an answer has 1 to %d bytes", maxAnswer)
+	if strings.TrimSpace(a.Answer) == "" || len(a.Answer) > MaxAnswer {
+		return fmt.Errorf("an answer has 1 to %d bytes", MaxAnswer)
 	}
 	return nil
 }
@@ -129,17 +132,29 @@ func taskActions() []entry {
 	}
 }
 
-func taskRun(ctx context.Context, c *call, args *TaskRunArgs) (any, error) {
+// Spec checks the arguments and fills in what is not given.
+func (a *TaskRunArgs) Spec() (TaskSpec, error) {
+	if err := a.validate(); err != nil {
+		return TaskSpec{}, err
+	}
 	spec := TaskSpec{
-		Slot: args.Slot, Goal: args.Goal, Params: args.Params,
-		Steps: args.Steps, Within: time.Duration(args.Seconds) * time.Second, Tokens: args.Tokens,
-		Permissions: args.Permissions, Inputs: args.Inputs, LeavePopups: args.LeavePopups,
+		Slot: a.Slot, Goal: a.Goal, Params: a.Params,
+		Steps: a.Steps, Within: time.Duration(a.Seconds) * time.Second, Tokens: a.Tokens,
+		Permissions: a.Permissions, Inputs: a.Inputs, LeavePopups: a.LeavePopups,
 	}
 	if spec.Steps == 0 {
 		spec.Steps = defaultSteps
 	}
 	if spec.Within == 0 {
 		spec.Within = defaultWithin
+	}
+	return spec, nil
+}
+
+func taskRun(ctx context.Context, c *call, args *TaskRunArgs) (any, error) {
+	spec, err := args.Spec()
+	if err != nil {
+		return nil, wire.Refuse(wire.BadRequest, map[string]any{"reason": err.Error()})
 	}
 	return c.rack.StartTask(ctx, spec, c.actor.Name)
 }

@@ -16,6 +16,7 @@ import (
 	"phonerack/agent/planner/script"
 	"phonerack/agent/runner"
 	"phonerack/hal/board"
+	"phonerack/sync/wire"
 )
 
 const (
@@ -51,6 +52,7 @@ func (c *checker) fault(key, format string, args ...any) {
 func (c *checker) all(conf *Config) {
 	c.rack(&conf.Rack)
 	c.usb(conf)
+	c.cloud(conf)
 	c.planner(conf)
 	if f := conf.Helpers.Folder; f != "" {
 		if info, err := os.Stat(f); err != nil || !info.IsDir() {
@@ -117,8 +119,18 @@ func (c *checker) planner(conf *Config) {
 	default:
 		c.fault("planner.pictures", `planner.pictures is %q: write "needed", "always" or "marked"`, p.Pictures)
 	}
-	if p.Transport != "script" {
-		c.fault("planner.transport", `planner.transport is %q: this version knows "script"`, p.Transport)
+	switch p.Transport {
+	case Script:
+	case ByCloud:
+		if conf.Cloud.Identity == "" {
+			c.fault("planner.transport", `planner.transport is %q, but cloud.identity is missing: name the identity that rackcloud host add gave`, p.Transport)
+		}
+		return
+	case Direct:
+		c.direct(&conf.Planner.Direct)
+		return
+	default:
+		c.fault("planner.transport", `planner.transport is %q: write "script", "cloud" or "direct"`, p.Transport)
 		return
 	}
 	var err error
@@ -139,6 +151,45 @@ func (c *checker) planner(conf *Config) {
 		return
 	}
 	c.fault("planner.rules", "planner.rules is %s, which cannot be read (%v): correct the path", p.Rules, unwrap(err))
+}
+
+// direct checks what a provider is asked with, its key too.
+func (c *checker) direct(p *Provider) {
+	if p.KeyFile != "" {
+		if _, err := Secret(p.KeyFile, maxKeyFile); err != nil {
+			c.fault("planner.direct.key_file", "planner.direct.key_file: %v", err)
+			return
+		}
+	}
+	if _, err := p.Config(); err != nil {
+		c.fault("planner.direct", "planner.direct: %v", err)
+	}
+}
+
+// cloud reads the identity, because without it nothing of the cloud works.
+func (c *checker) cloud(conf *Config) {
+	if conf.Cloud.Identity == "" {
+		for key, value := range map[string]string{"cloud.broker": conf.Cloud.Broker, "cloud.proxy": conf.Cloud.Proxy} {
+			if value != "" {
+				c.fault(key, "%s is there, but cloud.identity is missing: name the identity that rackcloud host add gave", key)
+			}
+		}
+		return
+	}
+	raw, err := Secret(conf.Cloud.Identity, wire.MaxBundle)
+	if err == nil {
+		conf.Bundle, err = wire.ParseBundle(raw)
+	}
+	if err != nil {
+		c.fault("cloud.identity", "cloud.identity: %v: use the file as rackcloud host add wrote it", err)
+		return
+	}
+	if conf.Cloud.Broker == "" {
+		conf.Cloud.Broker = conf.Bundle.Broker
+	}
+	if conf.Cloud.Broker == "" {
+		c.fault("cloud.broker", `cloud.broker is missing and the identity names none: write it as "ssl://cloud.example:8883"`)
+	}
 }
 
 func (c *checker) streams(conf *Config) {

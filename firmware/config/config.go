@@ -17,6 +17,7 @@ import (
 	"phonerack/agent/planner/script"
 	"phonerack/agent/runner"
 	"phonerack/hal/board"
+	"phonerack/sync/wire"
 )
 
 //go:embed testdata/example.toml
@@ -31,6 +32,7 @@ const maxFile = 1 << 20 // bytes
 type Config struct {
 	Rack    Rack     `toml:"rack"`
 	Planner Planner  `toml:"planner"`
+	Cloud   Cloud    `toml:"cloud"`
 	Helpers Helpers  `toml:"helpers"`
 	USB     USB      `toml:"usb"`
 	Streams []Stream `toml:"stream"`
@@ -39,7 +41,9 @@ type Config struct {
 
 	// Board is the board file; nil without USB.
 	Board *board.Board `toml:"-"`
-	// Scripted is the script planner with its rules.
+	// Bundle is the identity of the cloud; zero without one.
+	Bundle wire.Bundle `toml:"-"`
+	// Scripted is the script planner with its rules; nil with another transport.
 	Scripted *script.Rules `toml:"-"`
 }
 
@@ -53,10 +57,36 @@ type Rack struct {
 
 // Planner says who decides the next step of a task.
 type Planner struct {
-	Transport string `toml:"transport"` // "script": rules on this rack
+	Transport string `toml:"transport"` // "script": rules on this rack; "cloud": the cloud's planner proxy; "direct": a provider
 	Rules     string `toml:"rules"`     // file of rules, or folder of such files; "" for those that rackd ships with
 
 	Pictures runner.Pictures `toml:"pictures"` // which screens it is sent a picture of
+
+	Direct Provider `toml:"direct"` // of the transport "direct"
+}
+
+// Transports of a planner.
+const (
+	Script  = "script"
+	ByCloud = "cloud"
+	Direct  = "direct"
+)
+
+// Cloud says how the cloud is reached. Without an identity the rack is on its own.
+type Cloud struct {
+	Identity string `toml:"identity"` // the bundle of the enrolment, a file of mode 0600; "" for none
+	Broker   string `toml:"broker"`   // in place of the bundle's, such as "ssl://cloud.example:8883"
+	Proxy    string `toml:"proxy"`    // http://, https:// or socks5://; "" for none
+}
+
+// Provider says how a provider of models is asked directly.
+type Provider struct {
+	Provider string         `toml:"provider"` // "anthropic", "openai" or "openai-responses"
+	Model    string         `toml:"model"`
+	BaseURL  string         `toml:"base_url"` // "" for the provider's own
+	KeyFile  string         `toml:"key_file"` // a file of mode 0600; "" for a provider without a key
+	Timeout  Duration       `toml:"timeout"`
+	Options  map[string]any `toml:"options"` // as docs/planner.md lists them
 }
 
 // Helpers says where the helper apps lie that may be installed on phones.
@@ -114,7 +144,7 @@ func (d Duration) String() string { return time.Duration(d).String() }
 func defaults() Config {
 	return Config{
 		Rack:    Rack{State: "/var/lib/rackd", Runtime: "/run/rackd"},
-		Planner: Planner{Transport: "script", Pictures: runner.PicturesNeeded},
+		Planner: Planner{Transport: Script, Pictures: runner.PicturesNeeded},
 		USB:     USB{Enabled: true, Sysfs: "/sys"},
 		Log:     Log{Format: "text"},
 		Control: Control{MaxHold: Duration(15 * time.Minute)},
@@ -168,7 +198,7 @@ func (c *Config) resolve(folder string) {
 	if c.Control.Socket == "" {
 		c.Control.Socket = filepath.Join(c.Rack.Runtime, "rackd.sock")
 	}
-	for _, p := range []*string{&c.Rack.Board, &c.Rack.State, &c.Rack.Runtime, &c.Planner.Rules, &c.Helpers.Folder, &c.USB.Sysfs, &c.Control.Socket} {
+	for _, p := range []*string{&c.Rack.Board, &c.Rack.State, &c.Rack.Runtime, &c.Planner.Rules, &c.Planner.Direct.KeyFile, &c.Cloud.Identity, &c.Helpers.Folder, &c.USB.Sysfs, &c.Control.Socket} {
 		if *p != "" && !filepath.IsAbs(*p) {
 			*p = filepath.Join(folder, *p)
 		}

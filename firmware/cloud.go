@@ -1,0 +1,176 @@
+package firmware
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"time"
+
+	"phonerack/agent/planner"
+	"phonerack/agent/planner/provider"
+	"phonerack/agent/planner/remote"
+	"phonerack/firmware/config"
+	"phonerack/sync/fleet"
+	"phonerack/sync/link"
+	"phonerack/sync/wire"
+)
+
+const (
+	linkBucket  = "link"
+	fleetBucket = "fleet"
+
+	cloudFolder = "cloud" // below the runtime folder: the parts of the identity as the link reads them
+)
+
+// cloud is the rack's end of what it has with its cloud.
+type cloud struct {
+	link  *link.Link
+	fleet *fleet.Fleet
+}
+
+// joinCloud makes the link, if the rack has an identity.
+func (r *Rack) joinCloud() error {
+	c := r.config
+	if c.Cloud.Identity == "" {
+		return nil
+	}
+	keys, err := c.Bundle.Keys()
+	if err != nil {
+		return err
+	}
+	generation, err := nextGeneration(c.Rack.State, keys.KID, r.store.Recovery().Outcome)
+	if err != nil {
+		return fmt.Errorf("count the database's generation: %w", remedied(err, c.Rack.State))
+	}
+	parts, err := unpack(filepath.Join(c.Rack.Runtime, cloudFolder), c.Bundle)
+	if err != nil {
+		return fmt.Errorf("unpack the identity: %w", err)
+	}
+	bucket, err := r.store.Bucket(linkBucket)
+	if err != nil {
+		return err
+	}
+	l, err := link.New(link.Options{
+		Broker: c.Cloud.Broker, Tenant: c.Bundle.Tenant, Rack: c.Bundle.Rack, Keys: func() []wire.Keys { return []wire.Keys{keys} },
+		Generation: generation, Boot: r.store.Boot(), Versions: versions(), Bucket: bucket,
+		TLS: parts.tls, PasswordFile: parts.password, Proxy: c.Cloud.Proxy, Logger: r.log,
+	})
+	if err != nil {
+		return fmt.Errorf("make the link to the cloud: %w", err)
+	}
+	r.cloud = &cloud{link: l}
+	if bucket, err = r.store.Bucket(fleetBucket); err != nil {
+		return err
+	}
+	r.cloud.fleet, err = fleet.Open(fleet.Options{
+		Link: fleet.Over(l), Outbox: l.Outbox(), Bucket: bucket, Runner: phones{r}, Logger: r.log,
+	})
+	if err != nil {
+		return fmt.Errorf("open what the cloud has granted: %w", err)
+	}
+	return nil
+}
+
+// versions tells the cloud what runs here.
+func versions() map[string]string {
+	v := map[string]string{"rackd": "unknown"}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		v["rackd"], v["go"] = info.Main.Version, info.GoVersion
+	}
+	return v
+}
+
+// unpacked are the files of an identity.
+type unpacked struct {
+	tls      link.TLS
+	password string
+}
+
+// unpack writes an identity's parts as files that only rackd can read, into a folder that need not outlive a restart.
+func unpack(folder string, b wire.Bundle) (u unpacked, err error) {
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return u, err
+	}
+	for _, part := range []struct {
+		name, text string
+		path       *string
+	}{
+		{"ca.pem", b.CA, &u.tls.CAFile},
+		{"rack.pem", b.Certificate, &u.tls.CertFile},
+		{"rack.key", b.Key, &u.tls.KeyFile},
+		{"broker.password", b.BrokerPassword, &u.password},
+	} {
+		path := filepath.Join(folder, part.name)
+		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return u, err
+		}
+		if part.text == "" {
+			continue
+		}
+		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if err != nil {
+			return u, err
+		}
+		_, err = f.WriteString(part.text)
+		if err = errors.Join(err, f.Close()); err != nil {
+			return u, err
+		}
+		*part.path = path
+	}
+	return u, nil
+}
+
+// choosePlanner makes the planner of the configuration, and says how long its answer may take.
+func (r *Rack) choosePlanner() (planner.Planner, time.Duration, error) {
+	c := r.config.Planner
+	switch c.Transport {
+	case config.ByCloud:
+		return remote.New(r.config.Bundle.Rack, requester{r.cloud.link}), remote.Longest, nil
+	case config.Direct:
+		conf, err := c.Direct.Config()
+		if err != nil {
+			return nil, 0, fmt.Errorf("planner.direct: %w", err)
+		}
+		client, err := provider.New(conf)
+		return client, conf.Timeout + time.Second, err
+	}
+	return r.config.Scripted, 0, nil
+}
+
+// requester joins the remote planner with the link.
+type requester struct{ link *link.Link }
+
+// Ask implements remote.Requester.
+func (q requester) Ask(ctx context.Context, body wire.PlanRequest, screen []byte) (remote.Answers, error) {
+	call := link.Call{Kind: wire.KindPlan, Type: wire.TypePlanRequest, Body: body}
+	if screen != nil {
+		call.Attachments = []wire.Attachment{{Name: wire.ScreenAttachment, Type: "image/jpeg", Data: screen}}
+	}
+	x, err := q.link.Open(ctx, call)
+	if err != nil {
+		return nil, unreachable(err)
+	}
+	return answers{x}, nil
+}
+
+// Online implements remote.Requester.
+func (q requester) Online(ctx context.Context) error { return q.link.WaitOnline(ctx) }
+
+type answers struct{ *link.Exchange }
+
+// Next implements remote.Answers.
+func (a answers) Next(ctx context.Context) (*wire.Message, error) {
+	m, err := a.Exchange.Next(ctx)
+	return m, unreachable(err)
+}
+
+// unreachable turns what the link says of itself into the planner's words.
+func unreachable(err error) error {
+	if errors.Is(err, link.ErrOffline) {
+		return wire.Refuse(wire.PlannerUnreachable, map[string]any{"detail": err.Error()}).Because(err)
+	}
+	return err
+}

@@ -1,0 +1,333 @@
+package firmware
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+
+	"phonerack/agent/planner"
+	"phonerack/agent/tools"
+	"phonerack/firmware/action"
+	"phonerack/firmware/lease"
+	"phonerack/sync/fleet"
+	"phonerack/sync/wire"
+)
+
+// cloudActor is who has started a task that the cloud has granted.
+const cloudActor = "cloud"
+
+// name is how records, planner and cloud call the attempt.
+func (t *task) name() (id string, attempt int) {
+	if t.granted != nil {
+		return t.granted.Task.TaskID, t.granted.Attempt
+	}
+	return t.id, 1
+}
+
+func (t *task) holder() lease.Holder {
+	id, attempt := t.name()
+	return lease.Holder{Kind: lease.Task, Who: t.status.StartedBy, TaskID: id, Attempt: attempt}
+}
+
+// term is how long the slot is leased at first. What the cloud has granted ends at its fence.
+func (t *task) term(within time.Duration) time.Duration {
+	if t.granted != nil {
+		return t.granted.Fence - t.rack.clock()
+	}
+	return within + leaseMargin
+}
+
+// planner decides the task's turns. The cloud keeps decisions of tasks that it knows; those of this rack alone are asked
+// for outside of any task.
+func (t *task) planner() planner.Planner {
+	if t.granted == nil {
+		return taskless{t.rack.planner}
+	}
+	return t.rack.planner
+}
+
+// taskless asks without naming a task.
+type taskless struct{ planner.Planner }
+
+// Decide implements planner.Planner.
+func (p taskless) Decide(ctx context.Context, req planner.Request) (planner.Decision, error) {
+	req.TaskID, req.Attempt = "", 0
+	return p.Planner.Decide(ctx, req)
+}
+
+// result is how the task's end is written down: a granted one goes to the cloud in the same transaction.
+func (t *task) result(status action.TaskStatus) debt {
+	d := debt{status: status}
+	if t.granted == nil {
+		return d
+	}
+	g := t.granted
+	r := wire.Result{
+		TaskID: g.Task.TaskID, Attempt: g.Attempt, Outcome: outcomes[status.State], Wrote: status.Wrote, Steps: status.Steps, Tokens: status.Tokens,
+		Message: cut(status.Message, maxToldMessage), Error: status.Refusal, Result: status.Result,
+	}
+	d.also = func(tx *bolt.Tx) error { return g.Finish(tx, r) }
+	d.paid = g.Finished
+	return d
+}
+
+// maxToldMessage bounds a message to the cloud, in bytes.
+const maxToldMessage = 4000
+
+var outcomes = map[action.TaskState]wire.Outcome{
+	action.Succeeded: wire.Succeeded, action.TaskError: wire.Failed, action.Cancelled: wire.Cancelled, action.TaskLost: wire.Lost,
+}
+
+// cut shortens a text to n bytes at a character's border.
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && s[n]&0xc0 == 0x80 {
+		n--
+	}
+	return s[:n]
+}
+
+// askCloud has the cloud ask somebody, too, while the task waits. The returned function ends that.
+func (t *task) askCloud(ctx context.Context, id string, q tools.Question) func() {
+	if t.granted == nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	task, attempt := t.name()
+	go func() {
+		defer close(done)
+		defer t.survive()
+		err := t.granted.Ask(ctx, wire.Question{TaskID: task, Attempt: attempt, QuestionID: id, Text: q.Text, Choices: q.Options})
+		if err != nil && ctx.Err() == nil {
+			t.log.Warn("the question does not reach the cloud; it can be answered here", "err", err)
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+// grantedTask finds the attempt among those that run.
+func (r *Rack) grantedTask(ref wire.AttemptRef) *task {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, t := range r.tasks {
+		if g := t.granted; g != nil && g.Task.TaskID == ref.TaskID && g.Attempt == ref.Attempt {
+			return t
+		}
+	}
+	return nil
+}
+
+// phones are the rack's slots as package fleet works with them: it implements fleet.Runner.
+type phones struct{ rack *Rack }
+
+// Slots implements fleet.Runner.
+func (p phones) Slots() []fleet.Slot {
+	r := p.rack
+	r.mu.Lock()
+	stopping := r.stopping
+	r.mu.Unlock()
+	list := make([]fleet.Slot, 0, len(r.slots))
+	for number, s := range r.slots {
+		state, live := s.snapshot()
+		_, leased := r.leases.Lookup(number)
+		one := fleet.Slot{Number: number, State: string(state.State), Phone: state.Serial, Model: state.Model}
+		one.Idle = state.State == action.Ready && !leased && !stopping
+		if live != nil && live.entry != nil {
+			if b := live.entry.Record().Baseline; b != nil {
+				one.Apps = b.Packages
+			}
+		}
+		list = append(list, one)
+	}
+	slices.SortFunc(list, func(a, b fleet.Slot) int { return a.Number - b.Number })
+	return list
+}
+
+// Start implements fleet.Runner.
+func (p phones) Start(a fleet.Assignment) error {
+	spec, err := specOf(a)
+	if err != nil {
+		return wire.Refuse(wire.BadRequest, map[string]any{"reason": err.Error()})
+	}
+	if what := unsupported(a.Task); what != "" {
+		return wire.Refuse(wire.Unsupported, map[string]any{"what": what})
+	}
+	if now, trusted := p.rack.cloud.link.Now(); a.Task.Deadline != 0 && trusted {
+		left := time.UnixMilli(a.Task.Deadline).Sub(now)
+		if left <= 0 {
+			return wire.Refuse(wire.DeadlinePassed, nil)
+		}
+		spec.Within = min(spec.Within, left)
+	}
+	_, err = p.rack.begin(spec, cloudActor, &a)
+	return err
+}
+
+// unsupported names what a task needs and this version of the rack does not have.
+func unsupported(t wire.Task) string {
+	switch {
+	case len(t.Skills) > 0:
+		return "tasks with skills"
+	case len(t.Inputs) > 0:
+		return "tasks with files from the cloud"
+	case len(t.ResultSchema) > 0 && string(t.ResultSchema) != "null":
+		return "tasks with a schema of their result"
+	}
+	return ""
+}
+
+// specOf holds a task of the cloud to what a person's task is held to.
+func specOf(a fleet.Assignment) (action.TaskSpec, error) {
+	t := a.Task
+	if t.Budget.MS < 0 || t.Budget.MS > int64(maxGrantedWithin/time.Millisecond) {
+		return action.TaskSpec{}, fmt.Errorf("budget.ms must be from 1 to %d", maxGrantedWithin.Milliseconds())
+	}
+	args := action.TaskRunArgs{
+		SlotArgs: action.SlotArgs{Slot: a.Slot}, Goal: t.Goal, Params: t.Params, Steps: t.Budget.Steps, Seconds: int((t.Budget.MS + 999) / 1000),
+		Tokens: t.Budget.Tokens, Permissions: t.Permissions,
+	}
+	return args.Spec()
+}
+
+const maxGrantedWithin = 6 * time.Hour
+
+// Extend implements fleet.Runner.
+func (p phones) Extend(ref wire.AttemptRef, fence time.Duration) {
+	t := p.rack.grantedTask(ref)
+	if t == nil {
+		return
+	}
+	if err := t.lease.Renew(fence - p.rack.clock()); err != nil {
+		t.log.Warn("the lease was not renewed", "err", err)
+	}
+}
+
+// Cancel implements fleet.Runner.
+func (p phones) Cancel(ref wire.AttemptRef, why *wire.Refusal) {
+	if t := p.rack.grantedTask(ref); t != nil {
+		t.log.Info("the cloud ends the attempt", "code", why.Code)
+		t.cancel(why)
+	}
+}
+
+// Answer implements fleet.Runner.
+func (p phones) Answer(ref wire.AttemptRef, questionID, text string) {
+	t := p.rack.grantedTask(ref)
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	open := t.question == questionID && t.answers != nil
+	t.mu.Unlock()
+	if !open || text == "" || len(text) > action.MaxAnswer {
+		return
+	}
+	if _, err := p.rack.AnswerTask(t.id, text, cloudActor); err != nil {
+		t.log.Info("an answer of the cloud came too late", "err", err)
+	}
+}
+
+// The commands that this rack knows.
+const (
+	commandPing       = "ping"
+	commandIdentify   = "identify"
+	commandScreenshot = "screenshot"
+)
+
+// Knows implements fleet.Runner.
+func (p phones) Knows(name string) (known, idempotent bool) {
+	switch name {
+	case commandPing, commandIdentify, commandScreenshot:
+		return true, true
+	}
+	return false, false
+}
+
+// Execute implements fleet.Runner.
+func (p phones) Execute(ctx context.Context, c wire.Command) (fleet.Report, error) {
+	switch c.Name {
+	case commandPing:
+		return report(map[string]any{"boot": p.rack.store.Boot(), "slots": len(p.rack.slots)})
+	case commandIdentify:
+		return p.identify(ctx, c.Target.Slot)
+	case commandScreenshot:
+		return p.screenshot(ctx, c.Target.Slot)
+	}
+	return fleet.Report{}, wire.Refuse(wire.UnknownAction, map[string]any{"action": c.Name})
+}
+
+func report(detail any) (fleet.Report, error) {
+	raw, err := json.Marshal(detail)
+	return fleet.Report{Detail: raw}, err
+}
+
+// screenshot takes a picture of a slot's phone. Looking needs no lease.
+func (p phones) screenshot(ctx context.Context, slot int) (fleet.Report, error) {
+	phone, err := p.rack.Phone(slot)
+	if err != nil {
+		return fleet.Report{}, err
+	}
+	seen, err := phone.Observe(ctx, action.Want{Image: true})
+	if err != nil {
+		return fleet.Report{}, err
+	}
+	if seen.Image == nil {
+		return fleet.Report{}, wire.Refuse(wire.ObservationFailed, map[string]any{"slot": slot, "part": "the picture", "reason": "the phone gave none"})
+	}
+	made, err := report(map[string]any{"slot": slot, "package": seen.Package, "width": seen.Width, "height": seen.Height})
+	made.Attachments = []wire.Attachment{{Name: wire.ScreenAttachment, Type: "image/jpeg", Data: seen.Image}}
+	return made, err
+}
+
+// How a phone shows which one it is: its screen goes dark and bright some times.
+const (
+	blinks       = 3
+	blinkPause   = 700 * time.Millisecond
+	identifyTerm = 15 * time.Second
+)
+
+// identify makes a person see which phone is in a slot, if nobody else has it.
+func (p phones) identify(ctx context.Context, slot int) (_ fleet.Report, err error) {
+	s, ok := p.rack.slots[slot]
+	if !ok {
+		return fleet.Report{}, wire.Refuse(wire.SlotUnknown, map[string]any{"slot": slot})
+	}
+	l, err := s.usable()
+	if err != nil {
+		return fleet.Report{}, err
+	}
+	held, err := p.rack.leases.Acquire(slot, lease.Holder{Kind: lease.Recovery, Who: "identify"}, identifyTerm)
+	if err != nil {
+		return fleet.Report{}, err
+	}
+	defer held.Release()
+	controls := l.phone.Under(held)
+	for range blinks {
+		for _, key := range []string{"sleep", "wakeup"} {
+			if err := controls.Key(ctx, key); err != nil {
+				return fleet.Report{}, err
+			}
+			select {
+			case <-time.After(blinkPause):
+			case <-ctx.Done():
+				err = errors.Join(err, context.Cause(ctx))
+			}
+		}
+		if err != nil {
+			return fleet.Report{}, err
+		}
+	}
+	state, _ := s.snapshot()
+	return report(map[string]any{"slot": slot, "label": state.Label, "port": state.Port, "serial": state.Serial, "model": state.Model})
+}
