@@ -65,8 +65,9 @@ func (r *Rack) joinCloud() error {
 	if bucket, err = r.store.Bucket(fleetBucket); err != nil {
 		return err
 	}
+	over, outbox := fleet.Over(l)
 	r.cloud.fleet, err = fleet.Open(fleet.Options{
-		Link: fleet.Over(l), Outbox: l.Outbox(), Bucket: bucket, Runner: phones{r}, Logger: r.log,
+		Link: over, Outbox: outbox, Bucket: bucket, Runner: phones{r}, Generation: generation, Boot: r.clock, Logger: r.log,
 	})
 	if err != nil {
 		return fmt.Errorf("open what the cloud has granted: %w", err)

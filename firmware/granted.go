@@ -160,6 +160,11 @@ func (p phones) Start(a fleet.Assignment) error {
 	if err != nil {
 		return wire.Refuse(wire.BadRequest, map[string]any{"reason": err.Error()})
 	}
+	if s := p.rack.slots[a.Slot]; s != nil {
+		if state, _ := s.snapshot(); state.Serial != a.Phone {
+			return wire.Refuse(wire.PhoneLost, map[string]any{"slot": a.Slot, "serial": a.Phone})
+		}
+	}
 	if what := unsupported(a.Task); what != "" {
 		return wire.Refuse(wire.Unsupported, map[string]any{"what": what})
 	}

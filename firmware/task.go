@@ -47,6 +47,9 @@ func (t *task) step(s runner.Step) {
 	defer t.mu.Unlock()
 	t.steps = append(t.steps, encoded)
 	t.status.Steps = len(t.steps)
+	if t.granted != nil && t.granted.Stepped != nil {
+		t.granted.Stepped(len(t.steps))
+	}
 	close(t.changed)
 	t.changed = make(chan struct{})
 }

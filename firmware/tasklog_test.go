@@ -42,7 +42,7 @@ func TestATrajectoryWithoutAnEndGetsOneWhenThereIsRoomAgain(t *testing.T) {
 		conclude func(l *taskLog, status action.TaskStatus)
 	}{
 		{"the result is owed", failed, "failed: a goal", func(l *taskLog, status action.TaskStatus) {
-			r := &Rack{taskLog: l, owed: map[string]action.TaskStatus{status.ID: status}, log: l.log}
+			r := &Rack{taskLog: l, owed: map[string]debt{status.ID: {status: status}}, log: l.log}
 			r.payOwed()
 		}},
 		{"found at the start", failed, "failed: a goal", nil},

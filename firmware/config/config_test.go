@@ -83,7 +83,18 @@ func TestFaultsSayWhereWhatAndWhatToDo(t *testing.T) {
 		{"same folders", `"run"`, `"state"`, `c.toml:4:1: rack.runtime is the same folder as rack.state: use two, because the runtime folder is lost at a restart`},
 		{"no board", "enabled = false", "enabled = true", "c.toml:1:2: rack.board is missing: name the board file that says which USB port is which slot, or set usb.enabled = false"},
 		{"no slot at all", "[[stream]]\nslot = 1\naddress = \"unix:1.sock\"\n", "", "c.toml:10:1: usb.enabled is false and there is no [[stream]]: the rack has no slot; enable USB or add a stream"},
-		{"transport", `rules = "rules.yaml"`, `transport = "telepathy"`, `c.toml:7:1: planner.transport is "telepathy": this version knows "script"`},
+		{"transport", `rules = "rules.yaml"`, `transport = "telepathy"`, `c.toml:7:1: planner.transport is "telepathy": write "script", "cloud" or "direct"`},
+		{"cloud without identity", `rules = "rules.yaml"`, `transport = "cloud"`, `c.toml:7:1: planner.transport is "cloud", but cloud.identity is missing: name the identity that rackcloud host add gave`},
+		{"broker without identity", "[usb]", "[cloud]\nbroker = \"tcp://127.0.0.1:1883\"\n[usb]", `c.toml:10:1: cloud.broker is there, but cloud.identity is missing: name the identity that rackcloud host add gave`},
+		{"identity absent", "[usb]", "[cloud]\nidentity = \"none.json\"\n[usb]", `c.toml:10:1: cloud.identity: open DIR/none.json: no such file or directory: use the file as rackcloud host add wrote it`},
+		{"identity for all to read", "[usb]", "[cloud]\nidentity = \"c.toml\"\n[usb]", `c.toml:10:1: cloud.identity: c.toml can be read by others: make it private with chmod 600: use the file`},
+		{"identity is none", "[usb]", "[cloud]\nidentity = \"private\"\n[usb]", `c.toml:10:1: cloud.identity: version 0 of the bundle is not known: use the file`},
+		{"identity is empty", "[usb]", "[cloud]\nidentity = \"empty\"\n[usb]", `c.toml:10:1: cloud.identity: DIR/empty is empty: use the file`},
+		{"identity is a folder", "[usb]", "[cloud]\nidentity = \".\"\n[usb]", `c.toml:10:1: cloud.identity: DIR is no file: use the file`},
+		{"direct without model", `rules = "rules.yaml"`, "transport = \"direct\"\n[planner.direct]\nprovider = \"anthropic\"", `c.toml:8:2: planner.direct: provider and model are needed`},
+		{"direct, unknown provider", `rules = "rules.yaml"`, "transport = \"direct\"\n[planner.direct]\nprovider = \"oracle\"\nmodel = \"m\"", `c.toml:8:2: planner.direct: `},
+		{"direct, bad option", `rules = "rules.yaml"`, "transport = \"direct\"\n[planner.direct]\nprovider = \"anthropic\"\nmodel = \"m\"\noptions = {max_token = 1}", `c.toml:8:2: planner.direct: options: `},
+		{"direct, key for all to read", `rules = "rules.yaml"`, "transport = \"direct\"\n[planner.direct]\nprovider = \"anthropic\"\nmodel = \"m\"\nkey_file = \"rules.yaml\"", `c.toml:11:1: planner.direct.key_file: DIR/rules.yaml can be read by others: make it private with chmod 600`},
 		{"pictures", `rules = "rules.yaml"`, `pictures = "never"`, `c.toml:7:1: planner.pictures is "never": write "needed", "always" or "marked"`},
 		{"bad rules", `"rules.yaml"`, `"bad-rules.yaml"`, "DIR/bad-rules.yaml:1:1: "},
 		{"rules absent", `"rules.yaml"`, `"none.yaml"`, "c.toml:7:1: planner.rules is DIR/none.yaml, which cannot be read (no such file or directory): correct the path"},
@@ -129,6 +140,11 @@ func load(t *testing.T, text string) (c *Config, dir string, err error) {
 	write("board.toml", "name = \"b\"\n[[slot]]\nnumber = 1\npath = \"1-1\"\n")
 	write("bad-board.toml", "name = \"b\"\n[[slot]]\nnumber = 0\npath = \"1-1\"\n")
 	write("c.toml", text)
+	for name, text := range map[string]string{"private": `{"v":0}`, "empty": ""} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	c, err = Load(filepath.Join(dir, "c.toml"))
 	return c, dir, err
 }

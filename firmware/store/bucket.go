@@ -37,9 +37,6 @@ func (b *Bucket) Update(fn func(*bolt.Bucket) error) error {
 	return b.guarded(b.store.db.Update, fn)
 }
 
-// In is the bucket inside a transaction of the same store, so that several packages can change theirs in one.
-func (b *Bucket) In(tx *bolt.Tx) *bolt.Bucket { return tx.Bucket([]byte("b." + b.name)) }
-
 // In is the bucket inside a transaction of the same store, so that what several packages write is there together or not.
 func (b *Bucket) In(tx *bolt.Tx) *bolt.Bucket { return tx.Bucket([]byte("b." + b.name)) }
 
