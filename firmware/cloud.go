@@ -12,6 +12,7 @@ import (
 	"phonerack/agent/planner"
 	"phonerack/agent/planner/provider"
 	"phonerack/agent/planner/remote"
+	"phonerack/firmware/action"
 	"phonerack/firmware/config"
 	"phonerack/sync/fleet"
 	"phonerack/sync/link"
@@ -73,6 +74,15 @@ func (r *Rack) joinCloud() error {
 		return fmt.Errorf("open what the cloud has granted: %w", err)
 	}
 	return nil
+}
+
+// Link implements action.Rack.
+func (r *Rack) Link() action.LinkStatus {
+	if r.cloud == nil {
+		return action.LinkStatus{}
+	}
+	status := r.cloud.link.Status()
+	return action.LinkStatus{Joined: true, Link: &status}
 }
 
 // versions tells the cloud what runs here.

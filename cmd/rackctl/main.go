@@ -45,6 +45,7 @@ type commands struct {
 	Push      pushCommand    `cmd:"" help:"Copy a file to a phone."`
 	Pull      pullCommand    `cmd:"" help:"Copy a file from a phone."`
 	Hold      holdCommand    `cmd:"" help:"Keep a slot for yourself, keep it longer, or give it back."`
+	Link      linkCommands   `cmd:"" help:"Show the link to the cloud."`
 	Helpers   helperCommands `cmd:"" help:"Install and remove the helper apps of a phone."`
 	Task      taskCommands   `cmd:"" help:"Run and follow tasks."`
 	Actions   actionsCommand `cmd:"" help:"List what rackd can be asked for, with schemas."`

@@ -22,6 +22,9 @@ type Rack interface {
 	// Phone returns the phone of a slot that is ready, else the refusal that says why there is none.
 	Phone(slot int) (Phone, error)
 
+	// Link tells how the rack stands with its cloud.
+	Link() LinkStatus
+
 	StartTask(ctx context.Context, spec TaskSpec, actor string) (TaskStatus, error)
 	Tasks(limit int) ([]TaskStatus, error)
 	Task(id string) (TaskStatus, error)
