@@ -26,6 +26,7 @@ type Link struct {
 	outbox   *Outbox
 	counters counters
 	seq      atomic.Uint64
+	keyTurn  atomic.Uint32           // which of the keys signs a hello
 	session  atomic.Pointer[session] // the one that was welcomed
 	handlers map[wire.Type]Handler   // fixed once Run is called
 	queues   map[wire.Kind]chan *wire.Message

@@ -15,7 +15,7 @@ import (
 
 // floorStep is how far the time has to go on before it is stored again; each
 // storing wears the card.
-const floorStep = 5 * time.Minute
+const floorStep = 10 * time.Minute
 
 var keyNumbers = []byte("numbers")
 

@@ -73,6 +73,7 @@ type Outbox struct {
 	totals   totals     // as of the last commit
 	asOf     int        // the transaction of totals
 	reserved int
+	suspects map[string]*suspect
 }
 
 // totals are kept in the bucket beside the entries.
@@ -100,7 +101,7 @@ func entriesOf(c Class) []byte { return []byte("outbox." + string(c)) }
 func openOutbox(o *Options, clock *cloudTime) (*Outbox, error) {
 	box := &Outbox{
 		bucket: o.Bucket, limit: o.OutboxBytes, maxFrame: o.MaxFrame, clock: clock,
-		log: o.Logger, wake: make(chan struct{}, 1),
+		log: o.Logger, wake: make(chan struct{}, 1), suspects: map[string]*suspect{},
 	}
 	err := o.Bucket.Update(func(b *bolt.Bucket) error {
 		for _, c := range classes {

@@ -2,13 +2,400 @@ package link
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"phonerack/sync/wire"
 )
 
-// session is one connection that the cloud has welcomed.
-type session struct{ link *Link }
+// Bounds of a session.
+const (
+	helloLife  = 30 * time.Second
+	clockStep  = time.Hour // after this time the cloud is asked for the time again
+	remembered = 1024      // ids of received messages
+	maxEarly   = 32        // messages that come before the welcome
+)
 
-func (s *session) open(context.Context, Call) (*Exchange, error) { return nil, ErrOffline }
-func (s *session) telemetry(context.Context, any) error          { return ErrOffline }
+// Why a session ends.
+var (
+	errNoWelcome = errors.New("the cloud does not answer the hello")
+	errSilent    = errors.New("the cloud does not answer any more")
+	errBehind    = errors.New("the cloud has seen later sessions of this generation; going on from there")
+	errGoodbye   = errors.New("the link stops")
+)
 
-// Run keeps sessions up until ctx ends.
-func (l *Link) Run(ctx context.Context) error { <-ctx.Done(); return nil }
+// session is one connection, from the hello to its end.
+type session struct {
+	link   *Link
+	b      *broker
+	number uint64
+	nonce  string
+	ctx    context.Context // ends with the session; its cause says why
+	end    context.CancelCauseFunc
+	places chan struct{} // one for each request in flight
+	acks   chan settled  // for drain
+	lanes  []*sending    // drain's own
+
+	mu        sync.Mutex // guards what follows
+	hello     string     // id of the newest hello
+	greeted   time.Duration
+	asked     time.Duration // when it went out
+	owed      time.Duration // when the hello went out after which nothing came; 0 for none
+	heard     time.Duration // when the cloud last said something; on the boot clock
+	set       time.Duration // when it last told the time
+	kids      []string      // that the cloud takes
+	welcome   *wire.Welcome // nil before it
+	welcomed  chan struct{} // closed by it
+	early     []received
+	exchanges map[string]*Exchange
+	ids       map[string]bool
+	order     []string // of ids, a ring
+	next      int
+}
+
+// received is a message that is proved to be the cloud's.
+type received struct {
+	topic wire.Topic
+	m     *wire.Message
+}
+
+// hold has one session, from dialling to its end.
+func (l *Link) hold(ctx context.Context) ended {
+	number, err := l.numbers.nextSession()
+	if err != nil {
+		return ended{err: slow(err)}
+	}
+	l.mu.Lock()
+	l.number = number
+	l.mu.Unlock()
+	l.setState(Connecting)
+	l.counters.add("sessions")
+	s := &session{
+		link: l, number: number, nonce: nonce(), places: make(chan struct{}, maxInFlight), acks: make(chan settled, maxAcks),
+		welcomed: make(chan struct{}), exchanges: map[string]*Exchange{}, ids: map[string]bool{},
+	}
+	will, err := s.state(wire.Offline)
+	if err != nil {
+		return ended{err: slow(err)}
+	}
+	if s.b, err = l.connect(ctx, will); err != nil {
+		return ended{err: err}
+	}
+	l.setState(Greeting)
+	s.ctx, s.end = context.WithCancelCause(context.Background())
+	return s.live(ctx)
+}
+
+// live runs a session over a fresh connection until it ends, and cleans up.
+func (s *session) live(ctx context.Context) ended {
+	var parts sync.WaitGroup
+	stop := context.AfterFunc(ctx, func() { s.end(errGoodbye) })
+	defer stop()
+	part := func(run func() error) {
+		parts.Go(func() {
+			if err := run(); err != nil {
+				s.end(err)
+			}
+		})
+	}
+	part(func() error { return s.b.publish(s.ctx) })
+	part(s.receive)
+	part(s.greet)
+	part(s.drain)
+	var e ended
+	select {
+	case err := <-s.b.lost:
+		s.b.lost <- err // hangUp waits for it too
+		e.remote = true
+		s.end(fmt.Errorf("the connection is lost: %w", err))
+	case <-s.ctx.Done():
+	}
+	s.link.session.CompareAndSwap(s, nil)
+	e.err = context.Cause(s.ctx)
+	parts.Wait()
+	s.part(e.err)
+	if e.remote {
+		s.strike()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e.welcomed = s.welcome != nil; e.welcomed {
+		e.lasted = s.link.o.Clock.Boot() - s.greeted
+	}
+	return e
+}
+
+// part ends the connection: politely if the link stops.
+func (s *session) part(why error) {
+	if errors.Is(why, errGoodbye) {
+		if frame, err := s.state(wire.Offline); err == nil {
+			s.b.goodbye(s.link.topic(wire.KindState), frame)
+			return
+		}
+	}
+	s.b.hangUp()
+}
+
+// greet opens the session and watches over it.
+func (s *session) greet() error {
+	if err := s.b.subscribe(s.ctx, wire.DownFilter(s.link.o.Tenant, s.link.o.Rack)); err != nil {
+		return err
+	}
+	presence, changed := s.link.presenceNow()
+	if err := s.announce(presence); err != nil {
+		return err
+	}
+	if err := s.sayHello(); err != nil {
+		return err
+	}
+	timer := time.NewTimer(answerTime)
+	defer timer.Stop()
+	select {
+	case <-s.welcomed:
+	case <-timer.C:
+		s.link.tryNextKey()
+		return errNoWelcome
+	case <-s.ctx.Done():
+		return nil
+	}
+	return s.watch(presence, changed)
+}
+
+// watch keeps the retained state true, and asks a silent cloud for a sign of life.
+func (s *session) watch(presence wire.Presence, changed <-chan struct{}) error {
+	beat := s.link.o.Heartbeat
+	ticker := time.NewTicker(max(beat/5, time.Millisecond))
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			if err := s.beat(beat); err != nil {
+				return err
+			}
+		case <-changed:
+			var p wire.Presence
+			if p, changed = s.link.presenceNow(); p == presence {
+				continue
+			}
+			presence = p
+			if err := s.announce(p); err != nil {
+				return err
+			}
+		case <-s.ctx.Done():
+			return nil
+		}
+	}
+}
+
+// beat ends a session whose hello got no answer for two intervals, and says hello
+// again after one interval of silence, or when the time is to be asked for.
+func (s *session) beat(interval time.Duration) error {
+	now := s.link.o.Clock.Boot()
+	s.mu.Lock()
+	owed, quiet, age := s.owed, now-s.heard, now-s.set
+	s.mu.Unlock()
+	if err := s.link.keepFloor(); err != nil {
+		s.link.o.Logger.Warn("the time floor was not stored", "err", err)
+	}
+	if owed != 0 {
+		if now-owed >= 2*interval {
+			return fmt.Errorf("%w: nothing for %s", errSilent, (now - owed).Round(time.Second))
+		}
+		return nil
+	}
+	if quiet < interval && age < clockStep {
+		return nil
+	}
+	return s.sayHello()
+}
+
+// sayHello sends a hello of this session: the same nonce and numbers each time.
+func (s *session) sayHello() error {
+	l := s.link
+	now, _ := l.time.Now()
+	m, err := wire.NewMessage(wire.TypeHello, now, helloLife, wire.Hello{
+		Nonce: s.nonce, Generation: l.o.Generation, Boot: l.o.Boot, Session: s.number, Versions: l.o.Versions,
+	})
+	if err != nil {
+		return err
+	}
+	at := l.o.Clock.Boot()
+	s.mu.Lock()
+	s.hello, s.asked, s.owed = m.ID, at, max(1, at)
+	s.mu.Unlock()
+	return s.say(s.ctx, wire.KindSession, m)
+}
+
+// announce publishes the retained state.
+func (s *session) announce(p wire.Presence) error {
+	frame, err := s.state(p)
+	if err != nil {
+		return err
+	}
+	if err := s.b.send(s.ctx, s.link.topic(wire.KindState), frame); err != nil {
+		return nil // the session is over
+	}
+	return nil
+}
+
+// state makes the frame of the retained state, and of the will.
+func (s *session) state(p wire.Presence) ([]byte, error) {
+	l := s.link
+	now, _ := l.time.Now()
+	m, err := wire.NewMessage(wire.TypeState, now, 0, wire.State{
+		State: p, Generation: l.o.Generation, Session: s.number, Boot: l.o.Boot, Versions: l.o.Versions,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s.seal(wire.KindState, m)
+}
+
+// seal signs a message for one of the rack's topics.
+func (s *session) seal(k wire.Kind, m *wire.Message) ([]byte, error) {
+	l := s.link
+	key, err := s.signingKey()
+	if err != nil {
+		return nil, err
+	}
+	m.Boot, m.Seq = l.o.Boot, l.seq.Add(1)
+	frame, err := wire.Seal(l.topic(k), key, m)
+	if errors.Is(err, wire.ErrTooLarge) || err == nil && len(frame) > l.o.MaxFrame {
+		return nil, wire.Refuse(wire.PayloadTooLarge, map[string]any{
+			"what": string(m.Type), "size": max(len(frame), len(m.Body)), "limit": l.o.MaxFrame,
+		})
+	}
+	return frame, err
+}
+
+// signingKey is the newest that the cloud takes; before the welcome, the one
+// whose turn it is.
+func (s *session) signingKey() (wire.Keys, error) {
+	keys := s.link.o.Keys()
+	if len(keys) == 0 {
+		return wire.Keys{}, slow(errors.New("there are no keys: the rack is not enrolled"))
+	}
+	s.mu.Lock()
+	kids := s.kids
+	s.mu.Unlock()
+	for _, k := range keys {
+		if slices.Contains(kids, k.KID) {
+			return k, nil
+		}
+	}
+	return keys[int(s.link.keyTurn.Load())%len(keys)], nil
+}
+
+// say signs and sends a message of the session.
+func (s *session) say(ctx context.Context, k wire.Kind, m *wire.Message) error {
+	m.Sess = s.nonce
+	frame, err := s.seal(k, m)
+	if err != nil {
+		return err
+	}
+	if err := s.b.send(ctx, s.link.topic(k), frame); err != nil {
+		return err
+	}
+	s.link.counters.add("sent")
+	return nil
+}
+
+func (s *session) telemetry(ctx context.Context, body any) error {
+	now, _ := s.link.time.Now()
+	m, err := wire.NewMessage(wire.TypeTelemetry, now, wire.MaxLife, body)
+	if err != nil {
+		return err
+	}
+	return s.ask(ctx, wire.KindTelemetry, m)
+}
+
+// ask says something for a caller, whose context and the session's both end it.
+func (s *session) ask(ctx context.Context, k wire.Kind, m *wire.Message) error {
+	both, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.ctx, cancel)()
+	err := s.say(both, k, m)
+	switch {
+	case err == nil || both.Err() == nil:
+		return err
+	case s.ctx.Err() != nil:
+		return ErrOffline
+	}
+	return late(ctx)
+}
+
+// open sends a request and registers who waits for its answers.
+func (s *session) open(ctx context.Context, c Call) (*Exchange, error) {
+	select {
+	case s.places <- struct{}{}:
+	case <-ctx.Done():
+		return nil, late(ctx)
+	case <-s.ctx.Done():
+		return nil, ErrOffline
+	}
+	m, err := s.request(ctx, c)
+	if err != nil {
+		<-s.places
+		return nil, err
+	}
+	x := &Exchange{
+		id: m.ID, sent: s.link.o.Clock.Boot(), ended: s.ctx.Done(),
+		answers: make(chan *wire.Message, maxAnswers),
+	}
+	x.release = func() {
+		s.mu.Lock()
+		delete(s.exchanges, m.ID)
+		s.mu.Unlock()
+		<-s.places
+	}
+	s.mu.Lock()
+	taken := s.exchanges[m.ID] != nil
+	if !taken {
+		s.exchanges[m.ID] = x
+	}
+	s.mu.Unlock()
+	if taken {
+		<-s.places
+		return nil, fmt.Errorf("%s %s waits for its answer already", c.Type, m.ID)
+	}
+	if err := s.ask(ctx, c.Kind, m); err != nil {
+		x.Close()
+		return nil, err
+	}
+	return x, nil
+}
+
+// request makes the message of a call; it expires when its caller stops waiting.
+func (s *session) request(ctx context.Context, c Call) (*wire.Message, error) {
+	life := wire.MaxLife
+	if deadline, ok := ctx.Deadline(); ok {
+		life = min(life, time.Until(deadline))
+	}
+	if life < time.Millisecond {
+		return nil, ErrTimeout
+	}
+	now, _ := s.link.time.Now()
+	m, err := wire.NewMessage(c.Type, now, life, c.Body)
+	if err != nil {
+		return nil, err
+	}
+	if c.ID != "" {
+		m.ID = c.ID
+	}
+	for _, a := range c.Attachments {
+		m.Attach(a.Name, a.Type, a.Data)
+	}
+	return m, nil
+}
+
+// nonce is 192 random bits.
+func nonce() string {
+	b := make([]byte, 24)
+	rand.Read(b)
+	return base64.RawURLEncoding.EncodeToString(b)
+}
