@@ -199,7 +199,7 @@ func frameOf(t testing.TB, b *bench, p linktest.Publish) *wire.Message {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := wire.Open(topic, func(string) (wire.Keys, bool) { return b.cloud.Keys[0], true }, p.Payload)
+	m, err := wire.Open(topic, func(string) (wire.Keys, bool) { return b.cloud.Keys()[0], true }, p.Payload)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -74,7 +74,7 @@ func (l *Link) connect(ctx context.Context, will []byte) (*broker, error) {
 			return nil, err
 		}
 		_, whole := conn.(*websocketConn)
-		b.conn = &guardedConn{Conn: conn, whole: whole, published: make(chan struct{}, 1)}
+		b.conn = &guardedConn{Conn: conn, whole: whole, published: make(chan struct{}, 1), writing: make(chan struct{}, 1)}
 		stop = context.AfterFunc(ctx, func() { conn.Close() })
 		return b.conn, nil
 	})

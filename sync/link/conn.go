@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"sync"
 	"time"
 
 	"github.com/eclipse/paho.mqtt.golang/packets"
@@ -43,13 +42,13 @@ type guardedConn struct {
 	net.Conn
 	whole     bool          // a packet is not cut: each write is a message of a websocket
 	published chan struct{} // one for each PUBLISH that was written, or was not; room for one
-	writing   sync.Mutex    // one packet after the other
+	writing   chan struct{} // held by who writes: one packet after the other; room for one
 	guard     packetGuard
 }
 
 func (c *guardedConn) Write(p []byte) (n int, err error) {
-	c.writing.Lock()
-	defer c.writing.Unlock()
+	c.writing <- struct{}{}
+	defer func() { <-c.writing }()
 	if len(p) > 0 && p[0]>>4 == packets.Publish {
 		defer func() {
 			select {
@@ -63,7 +62,7 @@ func (c *guardedConn) Write(p []byte) (n int, err error) {
 		chunk, stall = len(p), writeStall*time.Duration(1+len(p)/(128<<10))
 	}
 	for len(p) > 0 {
-		if err := c.SetWriteDeadline(time.Now().Add(stall)); err != nil {
+		if err := c.Conn.SetWriteDeadline(time.Now().Add(stall)); err != nil {
 			return n, hungUp(err)
 		}
 		m, err := c.Conn.Write(p[:min(len(p), chunk)])
@@ -76,6 +75,13 @@ func (c *guardedConn) Write(p []byte) (n int, err error) {
 	}
 	return n, nil
 }
+
+// SetWriteDeadline does nothing: Write has its own, and a websocket's must not be
+// set while another goroutine writes.
+func (c *guardedConn) SetWriteDeadline(time.Time) error { return nil }
+
+// SetDeadline is for what is read.
+func (c *guardedConn) SetDeadline(t time.Time) error { return c.SetReadDeadline(t) }
 
 func (c *guardedConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)

@@ -29,6 +29,9 @@ var (
 	errGoodbye   = errors.New("the link stops")
 )
 
+// ownEnds are those that the rack chose; the others came from the connection.
+var ownEnds = []error{errNoWelcome, errSilent, errBehind, errGoodbye}
+
 // session is one connection, from the hello to its end.
 type session struct {
 	link   *Link
@@ -111,12 +114,12 @@ func (s *session) live(ctx context.Context) ended {
 	select {
 	case err := <-s.b.lost:
 		s.b.lost <- err // hangUp waits for it too
-		e.remote = true
 		s.end(fmt.Errorf("the connection is lost: %w", err))
 	case <-s.ctx.Done():
 	}
 	s.link.session.CompareAndSwap(s, nil)
 	e.err = context.Cause(s.ctx)
+	e.remote = !slices.ContainsFunc(ownEnds, func(own error) bool { return errors.Is(e.err, own) })
 	parts.Wait()
 	s.part(e.err)
 	if e.remote {

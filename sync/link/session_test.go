@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -59,7 +61,7 @@ func TestSessionNumbersRiseOverReconnectsAndRestarts(t *testing.T) {
 		b.broker = linktest.NewBroker()
 		b.o.Dial = b.broker.Dial
 		old := b.cloud
-		b.cloud = linktest.NewCloud(b.broker, b.cloud.Now, b.cloud.Keys...)
+		b.cloud = linktest.NewCloud(b.broker, b.cloud.Now, b.cloud.Keys()...)
 		b.link = nil
 		b.online()
 		var numbers []uint64
@@ -76,7 +78,7 @@ func TestSessionNumbersRiseOverReconnectsAndRestarts(t *testing.T) {
 		b.o.Generation, b.link = 4, nil
 		b.broker = linktest.NewBroker()
 		b.o.Dial = b.broker.Dial
-		b.cloud = linktest.NewCloud(b.broker, b.cloud.Now, b.cloud.Keys...)
+		b.cloud = linktest.NewCloud(b.broker, b.cloud.Now, b.cloud.Keys()...)
 		b.online()
 		if n := b.link.Status().Session; n != 1 {
 			t.Errorf("a new generation begins with session %d", n)
@@ -188,7 +190,7 @@ func TestFramesAreRefusedAndCounted(t *testing.T) {
 		}},
 		{"on another topic", "refused_mac", func(e env) { e.b.broker.Publish("pr/v1/acme/rack-1/dn/cmd", false, e.frame) }},
 		{"of an unknown key", "refused_unknown_key", func(e env) {
-			e.b.cloud.Keys = []wire.Keys{keys(e.b, "x9")}
+			e.b.cloud.SetKeys(keys(e.b, "x9"))
 			topic, frame := e.b.cloud.Frame(rack, wire.KindTask, e.m)
 			e.b.broker.Publish(topic, false, frame)
 		}},
@@ -208,7 +210,7 @@ func TestFramesAreRefusedAndCounted(t *testing.T) {
 		{"too large", "refused_oversize", func(e env) { e.b.broker.Publish(e.topic, false, make([]byte, wire.MaxFrame+1)) }},
 		{"with a wrong content", "refused_content", func(e env) {
 			raw := []byte(`{"v":1,"V":2}`)
-			frame, _ := wire.SealJSON(wire.Topic{Tenant: "acme", Rack: "rack-1", Direction: wire.Down, Kind: wire.KindTask}, e.b.cloud.Keys[0], raw)
+			frame, _ := wire.SealJSON(wire.Topic{Tenant: "acme", Rack: "rack-1", Direction: wire.Down, Kind: wire.KindTask}, e.b.cloud.Keys()[0], raw)
 			e.b.broker.Publish(e.topic, false, frame)
 		}},
 		{"on a topic that is none", "refused_topic", func(e env) { e.b.broker.Publish("pr/v1/acme/rack-1/dn/party", false, e.frame) }},
@@ -246,7 +248,7 @@ func TestFramesAreRefusedAndCounted(t *testing.T) {
 					t.Error("it was not acknowledged to the broker, which would send it again")
 				}
 				// The session goes on.
-				b.cloud.Keys = []wire.Keys{keys(t, "k1")}
+				b.cloud.SetKeys(keys(t, "k1"))
 				b.cloud.Send(rack, wire.KindTask, b.cloud.Message("rack-1", wire.TypeCancel, cancel))
 				synctest.Wait()
 				if len(got) != want+1 {
@@ -304,7 +306,7 @@ func TestDesiredVersionsOnlyRise(t *testing.T) {
 		b.stop()
 		b.broker = linktest.NewBroker()
 		b.o.Dial = b.broker.Dial
-		b.cloud = linktest.NewCloud(b.broker, b.cloud.Now, b.cloud.Keys...)
+		b.cloud = linktest.NewCloud(b.broker, b.cloud.Now, b.cloud.Keys()...)
 		b.cloud.Say, got, b.link = b.broker.Publish, nil, nil
 		b.make().Handle(wire.TypeDesired, take)
 		b.online()
@@ -318,8 +320,13 @@ func TestDesiredVersionsOnlyRise(t *testing.T) {
 
 func TestMessagesBeforeTheWelcomeWaitForIt(t *testing.T) {
 	dialogue(t, func(t *testing.T, b *bench) {
+		var mu sync.Mutex // guards got: the handlers are of two kinds
 		var got []wire.Type
-		note := func(_ context.Context, m *wire.Message) { got = append(got, m.Type) }
+		note := func(_ context.Context, m *wire.Message) {
+			mu.Lock()
+			defer mu.Unlock()
+			got = append(got, m.Type)
+		}
 		b.make().Handle(wire.TypeCancel, note)
 		b.link.Handle(wire.TypeWelcome, note)
 		b.cloud.On(wire.TypeHello, func(h linktest.Heard) {
@@ -329,6 +336,8 @@ func TestMessagesBeforeTheWelcomeWaitForIt(t *testing.T) {
 		})
 		b.online()
 		synctest.Wait()
+		mu.Lock()
+		defer mu.Unlock()
 		slices.Sort(got)
 		if !slices.Equal(got, []wire.Type{wire.TypeWelcome, wire.TypeCancel}) {
 			t.Errorf("handled %v", got)
@@ -338,12 +347,13 @@ func TestMessagesBeforeTheWelcomeWaitForIt(t *testing.T) {
 
 func TestKeysRotateWhileTheLinkRuns(t *testing.T) {
 	dialogue(t, func(t *testing.T, b *bench) {
-		ring := []wire.Keys{keys(t, "k1")}
-		b.o.Keys = func() []wire.Keys { return ring }
+		var ring atomic.Pointer[[]wire.Keys]
+		ring.Store(&[]wire.Keys{keys(t, "k1")})
+		b.o.Keys = func() []wire.Keys { return *ring.Load() }
 		b.online()
 		synctest.Wait()
 		// The rack has the new keys first: the cloud does not take them yet.
-		ring = []wire.Keys{keys(t, "n2"), keys(t, "k1")}
+		ring.Store(&[]wire.Keys{keys(t, "n2"), keys(t, "k1")})
 		b.cloud.On(wire.TypeHeartbeat, func(h linktest.Heard) { b.cloud.Reply(h, wire.TypeSync, wire.Sync{}) })
 		beat := func() {
 			t.Helper()
@@ -353,10 +363,10 @@ func TestKeysRotateWhileTheLinkRuns(t *testing.T) {
 		}
 		beat()
 		// Now the cloud signs with the new ones, and still reads the old ones.
-		b.cloud.Keys = []wire.Keys{keys(t, "n2"), keys(t, "k1")}
+		b.cloud.SetKeys(keys(t, "n2"), keys(t, "k1"))
 		beat()
 		time.Sleep(time.Minute) // a hello tells the rack
-		b.cloud.Keys = []wire.Keys{keys(t, "n2")}
+		b.cloud.SetKeys(keys(t, "n2"))
 		beat()
 		if r := b.cloud.Refused(); len(r) != 0 {
 			t.Errorf("the cloud could not read %v", r)

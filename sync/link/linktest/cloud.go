@@ -12,11 +12,11 @@ import (
 // command statuses and events; On changes that for a type.
 type Cloud struct {
 	Say    func(topic string, retain bool, frame []byte) // to a broker
-	Keys   []wire.Keys                                   // the first signs
 	Now    func() time.Time                              // the cloud's clock
 	Desire uint64                                        // desired_version of welcomes
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex  // guards what follows
+	keys     []wire.Keys // the first signs
 	script   map[wire.Type]func(Heard)
 	heard    []Heard
 	sessions map[string]string // nonce of the newest hello, by rack
@@ -31,9 +31,23 @@ type Heard struct {
 
 // NewCloud makes a cloud that talks through a broker of this package.
 func NewCloud(b *Broker, now func() time.Time, keys ...wire.Keys) *Cloud {
-	c := &Cloud{Say: b.Publish, Keys: keys, Now: now}
+	c := &Cloud{Say: b.Publish, Now: now, keys: keys}
 	b.Watch = func(p Publish) { c.Hear(p.Topic, p.Payload) }
 	return c
+}
+
+// SetKeys changes the keys that the cloud takes; the first signs.
+func (c *Cloud) SetKeys(keys ...wire.Keys) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.keys = keys
+}
+
+// Keys are those that the cloud takes.
+func (c *Cloud) Keys() []wire.Keys {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.keys
 }
 
 // On makes the cloud do something else with a type; nil makes it silent.
@@ -81,7 +95,7 @@ func (c *Cloud) Hear(topic string, frame []byte) {
 }
 
 func (c *Cloud) key(kid string) (wire.Keys, bool) {
-	for _, k := range c.Keys {
+	for _, k := range c.Keys() {
 		if k.KID == kid {
 			return k, true
 		}
@@ -110,7 +124,7 @@ func (c *Cloud) Welcome(h Heard) {
 		return
 	}
 	w := wire.Welcome{Nonce: hello.Nonce, Now: c.Now().UnixMilli(), Session: hello.Session, DesiredVersion: c.Desire}
-	for _, k := range c.Keys {
+	for _, k := range c.Keys() {
 		w.Keys = append(w.Keys, k.KID)
 	}
 	c.Reply(h, wire.TypeWelcome, w)
@@ -154,7 +168,7 @@ func (c *Cloud) Send(rack wire.Topic, k wire.Kind, m *wire.Message) {
 // Frame signs a message for the rack of a topic.
 func (c *Cloud) Frame(rack wire.Topic, k wire.Kind, m *wire.Message) (topic string, frame []byte) {
 	rack.Direction, rack.Kind = wire.Down, k
-	frame, err := wire.Seal(rack, c.Keys[0], m)
+	frame, err := wire.Seal(rack, c.Keys()[0], m)
 	if err != nil {
 		panic(err)
 	}
