@@ -172,6 +172,7 @@ func testPrune(t *testing.T, p place) {
 	path, lite := p.sqlite()
 	var before int64
 	if lite {
+		ok(t, second(s.System().Prune(ctx, store.PruneOptions{}))) // nothing; it empties the log, which is no part of the comparison
 		before = sqliteSize(t, path)
 	}
 	window := store.PruneOptions{Before: start.Add(time.Minute), Batch: 50}

@@ -12,6 +12,10 @@ const (
 	usedWindows = 48 * time.Hour // windows of limits that old count for nothing
 )
 
+// prunable selects the tasks to look at. Those that were pruned before are out of the index, or each batch would go
+// through all of history. The joins below are CROSS JOIN because SQLite then reads the left side first.
+const prunable = `k.ended > 0 AND k.pruned = 0 AND k.ended < ?`
+
 // Prune removes what is older than asked, in bounded batches, and gives the room back to the file system (SQLite; on
 // PostgreSQL autovacuum makes it reusable). Requests outside a task go after an hour in any case.
 func (y *System) Prune(ctx context.Context, o PruneOptions) (p Pruned, err error) {
@@ -31,14 +35,16 @@ func (y *System) Prune(ctx context.Context, o PruneOptions) (p Pruned, err error
 		args  []any
 	}{
 		// The requests go first: without its decision a request could not be answered any more.
-		{&p.Requests, `DELETE FROM plan_requests WHERE (host, id) IN (SELECT r.host, r.id FROM plan_requests r JOIN tasks k ON k.id = r.task
-			WHERE k.ended > 0 AND k.ended < ? LIMIT ?)`, []any{ms(o.Before)}},
+		{&p.Requests, `DELETE FROM plan_requests WHERE (host, id) IN (SELECT r.host, r.id FROM tasks k CROSS JOIN plan_requests r
+			WHERE ` + prunable + ` AND r.task = k.id LIMIT ?)`, []any{ms(o.Before)}},
 		{
 			&p.Requests, `DELETE FROM plan_requests WHERE (host, id) IN (SELECT host, id FROM plan_requests WHERE task = '' AND created < ? LIMIT ?)`,
 			[]any{now.Add(-loosePlan).UnixMilli()},
 		},
-		{&p.Decisions, `DELETE FROM decisions WHERE (task, attempt, step) IN (SELECT d.task, d.attempt, d.step FROM decisions d
-			JOIN tasks k ON k.id = d.task WHERE k.ended > 0 AND k.ended < ? LIMIT ?)`, []any{ms(o.Before)}},
+		{&p.Decisions, `DELETE FROM decisions WHERE (task, attempt, step) IN (SELECT d.task, d.attempt, d.step FROM tasks k CROSS JOIN decisions d
+			WHERE ` + prunable + ` AND d.task = k.id LIMIT ?)`, []any{ms(o.Before)}},
+		{new(int64), `UPDATE tasks SET pruned = 1 WHERE id IN (SELECT k.id FROM tasks k WHERE ` + prunable + ` AND NOT EXISTS (SELECT 1 FROM plan_requests r
+			WHERE r.task = k.id) AND NOT EXISTS (SELECT 1 FROM decisions d WHERE d.task = k.id) LIMIT ?)`, []any{ms(o.Before)}},
 		{&p.Audits, `DELETE FROM audits WHERE id IN (SELECT id FROM audits WHERE at < ? ORDER BY at LIMIT ?)`, []any{ms(o.AuditBefore)}},
 		{&p.Windows, `DELETE FROM profile_minutes WHERE (profile, minute) IN (SELECT profile, minute FROM profile_minutes WHERE minute < ? LIMIT ?)`, []any{minute}},
 		{&p.Windows, `DELETE FROM profile_days WHERE (profile, day) IN (SELECT profile, day FROM profile_days WHERE day < ? LIMIT ?)`, []any{day}},

@@ -201,8 +201,8 @@ func (s *Store) Submit(ctx context.Context, sc Scope, n NewTask) (task Task, cre
 	err = s.write(ctx, sc, func(t *tx) error {
 		id, g := NewID(), n.Target
 		rows, err := t.exec(`INSERT INTO tasks (id, tenant, submit_key, hash, body, rack, slot, phone, tag, app, not_before, deadline, priority,
-			repeatable, state, attempt, tries, cancel, created, ended, error)
-			VALUES (?, ?, nullif(?, ''), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0, ?, 0, '') ON CONFLICT (tenant, submit_key) DO NOTHING`,
+			repeatable, state, attempt, tries, cancel, created, ended, pruned, error)
+			VALUES (?, ?, nullif(?, ''), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0, ?, 0, 0, '') ON CONFLICT (tenant, submit_key) DO NOTHING`,
 			id, sc.Tenant, n.Key, hash, string(n.Body), g.Rack, g.Slot, g.Phone, g.Tag, g.App, ms(n.NotBefore), ms(n.Deadline), n.Priority,
 			bit(n.Repeatable), Queued, t.now)
 		if err != nil {
@@ -347,6 +347,6 @@ func (t *tx) setTask(k Task, to TaskState, cause json.RawMessage) error {
 	if to == Queued {
 		cancel = false
 	}
-	_, err := t.exec(`UPDATE tasks SET state = ?, ended = ?, error = ?, cancel = ? WHERE id = ?`, to, ended, string(cause), bit(cancel), k.ID)
+	_, err := t.exec(`UPDATE tasks SET state = ?, ended = ?, pruned = 0, error = ?, cancel = ? WHERE id = ?`, to, ended, string(cause), bit(cancel), k.ID)
 	return err
 }

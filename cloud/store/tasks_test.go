@@ -331,6 +331,9 @@ func testLost(t *testing.T, p place) {
 		beat = append(beat, store.RunningAttempt{Ref: ref, Wrote: r.wrote, Ended: r.ended})
 	}
 	ok(t, second(s.Heartbeat(ctx, acme, store.Heartbeat{Host: "r1", Running: beat})))
+	// What was written stays written, whatever is said later.
+	beat[2].Wrote, beat[2].Ended = false, true
+	ok(t, second(s.Heartbeat(ctx, acme, store.Heartbeat{Host: "r1", Running: beat[2:3]})))
 	p.wait(leaseTime + store.Grace - time.Millisecond)
 	if e := must(s.System().Expire(ctx))(t); len(e.Lost) != 0 {
 		t.Fatalf("expired too early: %+v", e)

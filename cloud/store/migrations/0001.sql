@@ -130,12 +130,13 @@ CREATE TABLE tasks (
 	cancel     INTEGER NOT NULL,
 	created    INTEGER NOT NULL,
 	ended      INTEGER NOT NULL,
+	pruned     INTEGER NOT NULL, -- 1: its decisions and requests are gone
 	error      TEXT NOT NULL,
 	UNIQUE (tenant, submit_key)
 ) STRICT;
 CREATE INDEX tasks_of_tenant ON tasks (tenant, id);
 CREATE INDEX tasks_queue ON tasks (tenant, priority DESC, created, id) WHERE state = 'queued';
-CREATE INDEX tasks_ended ON tasks (ended) WHERE ended > 0;
+CREATE INDEX tasks_ended ON tasks (ended) WHERE ended > 0 AND pruned = 0;
 
 CREATE TABLE attempts (
 	task        TEXT NOT NULL REFERENCES tasks (id),
