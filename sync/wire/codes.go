@@ -16,6 +16,8 @@ const (
 	PayloadTooLarge Code = "payload_too_large" // a message above its bound
 	Expired         Code = "expired"           // the message arrived after its exp
 	Unsupported     Code = "unsupported"       // this version cannot do that
+	NotFound        Code = "not_found"         // no such record, or one of another tenant
+	Conflict        Code = "conflict"          // the record's state forbids the change
 	Internal        Code = "internal"          // a fault of phonerack itself
 )
 

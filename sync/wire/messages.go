@@ -308,9 +308,10 @@ type Renewed struct {
 // no attempt, and the task is not offered to this rack again until its
 // skills_version changes.
 type Release struct {
-	TaskID  string   `json:"task_id"`
-	Attempt int      `json:"attempt"`
-	Error   *Refusal `json:"error,omitempty"`
+	TaskID        string   `json:"task_id"`
+	Attempt       int      `json:"attempt"`
+	SkillsVersion string   `json:"skills_version,omitempty"` // as in the claim; without it the last heartbeat's counts
+	Error         *Refusal `json:"error,omitempty"`
 }
 
 // Running is an attempt that the rack works on.
