@@ -12,8 +12,8 @@
 // the keeping of the database (expiry, pruning, backup, sealing anew).
 //
 // Every method that changes something writes down who did it in the same transaction, except those that happen all the
-// time and are records themselves: Renew, Reserve, Settle and Begin always, Heartbeat and SetPresence if no state
-// changed by them.
+// time and are records themselves: Renew, Reserve, Settle, Begin, SetSession and AddEvent always, Heartbeat and
+// SetPresence if no state changed by them.
 //
 // Time comes from the clock given to Open, never from SQL; it is stored in milliseconds. Secrets arrive here sealed
 // (package cloud/vault) or hashed, and no screenshot ever arrives.

@@ -36,6 +36,8 @@ var contract = []struct {
 	{"Identities", testIdentities},
 	{"Hello", testHello},
 	{"Presence", testPresence},
+	{"Sessions", testSessions},
+	{"Events", testEvents},
 	{"Profiles", testProfiles},
 	{"Limits", testLimits},
 	{"Submit", testSubmit},

@@ -77,6 +77,10 @@ var lists = map[string]call{
 		l, _, err := s.Audits(c, sc, store.Page{})
 		return len(l), err
 	},
+	"Events": func(c c, s st, sc sc, w world) (int, error) {
+		l, _, err := s.Events(c, sc, "r1", store.Page{})
+		return len(l), err
+	},
 	"Usage": func(c c, s st, sc sc, w world) (int, error) {
 		l, _, err := s.Usage(c, sc, store.UsageQuery{}, store.Page{})
 		return len(l), err
@@ -95,6 +99,13 @@ var methods = []struct {
 	{"Hello", false, only(func(c c, s st, sc sc, w world) error {
 		_, err := s.Hello(c, sc, store.Hello{Host: "r1", Generation: 1, Session: 1})
 		return err
+	})},
+	{"SetSession", true, only(func(c c, s st, sc sc, w world) error {
+		return s.SetSession(c, sc, store.Hello{Host: "r1", Generation: 1, Session: 1}, "nonce")
+	})},
+	{"Session", true, only(func(c c, s st, sc sc, w world) error { _, err := s.Session(c, sc, "r1"); return err })},
+	{"AddEvent", true, only(func(c c, s st, sc sc, w world) error {
+		return s.AddEvent(c, sc, store.NewEvent{Host: "r1", ID: "e1", Kind: "hub", At: time.UnixMilli(1)})
 	})},
 	{"SetPresence", false, only(func(c c, s st, sc sc, w world) error {
 		_, err := s.SetPresence(c, sc, store.StateReport{Host: "r1", Generation: 1, Session: 2, State: store.Draining})

@@ -39,6 +39,11 @@ CREATE TABLE host_generations (
 	PRIMARY KEY (host, generation)
 ) STRICT;
 
+CREATE TABLE sessions (
+	host  TEXT PRIMARY KEY REFERENCES hosts (id),
+	nonce TEXT NOT NULL -- of the newest hello; no secret
+) STRICT;
+
 CREATE TABLE identities (
 	host        TEXT NOT NULL REFERENCES hosts (id),
 	number      INTEGER NOT NULL,
@@ -236,6 +241,24 @@ CREATE TABLE commands (
 ) STRICT;
 CREATE INDEX commands_of_tenant ON commands (tenant, id);
 CREATE INDEX commands_open ON commands (expires) WHERE state IN ('queued', 'accepted', 'running');
+
+-- What racks tell by themselves; of each the newest stay.
+CREATE TABLE events (
+	number  INTEGER PRIMARY KEY AUTOINCREMENT,
+	host    TEXT NOT NULL REFERENCES hosts (id),
+	id      TEXT NOT NULL, -- of the message
+	tenant  TEXT NOT NULL,
+	kind    TEXT NOT NULL,
+	slot    INTEGER NOT NULL, -- 0: the rack
+	phone   TEXT NOT NULL,
+	at      INTEGER NOT NULL, -- as the rack says
+	got     INTEGER NOT NULL,
+	detail  TEXT NOT NULL,
+	dropped INTEGER NOT NULL,
+	UNIQUE (host, id)
+) STRICT;
+CREATE INDEX events_of_host ON events (host, number);
+CREATE INDEX events_of_tenant ON events (tenant, number);
 
 CREATE TABLE audits (
 	id     INTEGER PRIMARY KEY AUTOINCREMENT,

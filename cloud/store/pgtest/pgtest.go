@@ -1,5 +1,3 @@
-//go:build linux
-
 // Package pgtest starts a real PostgreSQL for tests, from Debian's package. The server lives in a temporary folder,
 // listens on a Unix socket there only, syncs nothing to disk, and ends with the test.
 package pgtest
