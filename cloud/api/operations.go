@@ -209,8 +209,8 @@ func (a *Admin) rotateProvider(r *http.Request, op fleet.Operator) (int, any, er
 
 // The rest.
 
-// usage is a row of the accounts.
-type usage struct {
+// Usage is a row of the accounts.
+type Usage struct {
 	Day       string `json:"day"`
 	Rack      string `json:"rack_id"`
 	TaskID    string `json:"task_id,omitempty"`
@@ -224,11 +224,11 @@ type usage struct {
 func (a *Admin) usage(r *http.Request, op fleet.Operator) (int, any, error) {
 	v := r.URL.Query()
 	q := store.UsageQuery{From: v.Get("from"), To: v.Get("to"), Host: v.Get("rack"), Task: v.Get("task"), Profile: v.Get("profile")}
-	return paged(r, func(p store.Page) ([]usage, string, error) {
+	return paged(r, func(p store.Page) ([]Usage, string, error) {
 		all, next, err := a.store.Usage(r.Context(), op.Scope(), q, p)
-		out := []usage{}
+		out := []Usage{}
 		for _, u := range all {
-			out = append(out, usage{u.Day, u.Host, u.Task, u.Profile, u.Requests, u.TokensIn, u.TokensOut, u.Cost})
+			out = append(out, Usage{u.Day, u.Host, u.Task, u.Profile, u.Requests, u.TokensIn, u.TokensOut, u.Cost})
 		}
 		return out, next, fleet.Refusal(err)
 	})

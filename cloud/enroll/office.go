@@ -31,7 +31,7 @@ type Options struct {
 	Store     *store.Store
 	Vault     *vault.Vault
 	Authority *Authority
-	Broker    string        // address of the broker for racks, goes into bundles
+	Broker    func() string // address of the broker for racks, goes into bundles; asked at each enrolment
 	API       string        // address of the HTTP API, goes into bundles
 	Grace     time.Duration // how long an older set lives beside a rotated one that is not used; 0 is DefaultGrace
 	Cache     time.Duration // how long another replica's revocation may go unseen by Keys and Authenticate; 0 is DefaultCache
@@ -61,6 +61,9 @@ func New(o Options) *Office {
 	}
 	if o.Clock == nil {
 		o.Clock = time.Now
+	}
+	if o.Broker == nil {
+		o.Broker = func() string { return "" }
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -96,7 +99,7 @@ func (o *Office) mint(tenant, rack string, number int) (minted, error) {
 	m.bundle = wire.Bundle{
 		V: 1, Rack: rack, Tenant: tenant, Bearer: bearer, KID: kid, MACSecret: base64.StdEncoding.EncodeToString(secret),
 		Certificate: string(certPEM), Key: string(keyPEM), CA: string(o.o.Authority.PEM()),
-		Broker: o.o.Broker, BrokerPassword: password, API: o.o.API,
+		Broker: o.o.Broker(), BrokerPassword: password, API: o.o.API,
 	}
 	sealed, err := o.o.Vault.Seal(binding(tenant, rack, number), m.secret)
 	if err != nil {

@@ -1,0 +1,435 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"time"
+
+	"phonerack/cloud/api"
+	"phonerack/cloud/fleet"
+	"phonerack/sync/wire"
+)
+
+const (
+	pollEvery    = 300 * time.Millisecond
+	maxTaskBytes = 256 << 10
+)
+
+type taskCommands struct {
+	Submit  taskSubmit  `cmd:"" help:"Submit a task."`
+	List    taskList    `cmd:"" help:"List tasks, newest first."`
+	Show    taskShow    `cmd:"" help:"Show a task with its attempts."`
+	Cancel  taskCancel  `cmd:"" help:"End a task."`
+	Answer  taskAnswer  `cmd:"" help:"Answer the question of a task that waits."`
+	Requeue taskRequeue `cmd:"" help:"Queue a lost or failed task again; it may do twice what it has done."`
+}
+
+type taskSubmit struct {
+	Goal       string            `help:"What to reach, in words."`
+	File       string            `help:"The task as a JSON file, as on the wire, instead of the other flags." placeholder:"FILE"`
+	Rack       string            `help:"Only this rack."`
+	Slot       int               `help:"Only this slot."`
+	Phone      string            `help:"Only the phone with this serial number."`
+	Tag        string            `help:"Only racks with this tag."`
+	App        string            `help:"Only phones with this package."`
+	Skill      []string          `help:"A skill that the task needs; may be repeated."`
+	Param      map[string]string `mapsep:"none" help:"A value that the goal needs; may be repeated." placeholder:"NAME=VALUE"`
+	Permission []string          `help:"What the task may do besides touching and typing; may be repeated." placeholder:"NAME"`
+	Steps      int               `help:"At most this many steps." placeholder:"N"`
+	Within     time.Duration     `help:"At most this long once it runs." placeholder:"DURATION"`
+	Tokens     int               `help:"At most this many tokens." placeholder:"N"`
+	Start      time.Time         `help:"Not before, RFC 3339." placeholder:"TIME"`
+	Deadline   time.Time         `help:"Fails if it is still queued then, RFC 3339." placeholder:"TIME"`
+	Priority   int               `help:"The higher, the sooner."`
+	Repeatable bool              `help:"It may be done again after an attempt that was lost."`
+	Key        string            `help:"The same key again is the same task, not a second one."`
+	Wait       bool              `help:"Wait for its end; the exit code is 1 unless it succeeded."`
+}
+
+func (c taskSubmit) Run(s *session) error {
+	t, err := c.task()
+	if err != nil {
+		return err
+	}
+	var v fleet.Task
+	if err := s.client.call(s.ctx, http.MethodPost, "/v1/admin/tasks", nil, fleet.NewTask{Key: c.Key, Task: t}, &v); err != nil {
+		return err
+	}
+	if !c.Wait {
+		return show(s, v, nil, func(v fleet.Task) error {
+			_, err := fmt.Fprintln(s.stdout, v.TaskID)
+			return err
+		})
+	}
+	return s.await(v.TaskID)
+}
+
+func (c taskSubmit) task() (wire.Task, error) {
+	var t wire.Task
+	if c.File != "" {
+		raw, err := os.ReadFile(c.File)
+		if err != nil {
+			return t, err
+		}
+		if len(raw) > maxTaskBytes {
+			return t, fmt.Errorf("%s is larger than a task can be", c.File)
+		}
+		if err := wire.Unmarshal(raw, &t); err != nil {
+			return t, fmt.Errorf("%s is no task: %w", c.File, err)
+		}
+		return t, nil
+	}
+	if c.Goal == "" {
+		return t, fmt.Errorf("%w: name the --goal, or a --file with the task", errUsage)
+	}
+	t = wire.Task{
+		Goal: c.Goal, Target: wire.Target{Rack: c.Rack, Slot: c.Slot, Phone: c.Phone, Tag: c.Tag, App: c.App}, Skills: c.Skill, Params: c.Param,
+		Permissions: c.Permission, Budget: wire.Budget{Steps: c.Steps, MS: c.Within.Milliseconds(), Tokens: c.Tokens}, Priority: c.Priority, Repeatable: c.Repeatable,
+	}
+	if !c.Start.IsZero() {
+		t.NotBefore = c.Start.UnixMilli()
+	}
+	if !c.Deadline.IsZero() {
+		t.Deadline = c.Deadline.UnixMilli()
+	}
+	return t, nil
+}
+
+// await follows a task to its end.
+func (s *session) await(id string) error {
+	last := wire.TaskState("")
+	for {
+		var v fleet.Task
+		if err := s.client.call(s.ctx, http.MethodGet, "/v1/admin/tasks/"+url.PathEscape(id), nil, nil, &v); err != nil {
+			return err
+		}
+		if v.State != last && !s.json {
+			fmt.Fprintf(s.stdout, "%s %s\n", id, v.State)
+			if v.Question != nil {
+				fmt.Fprintf(s.stdout, "asks: %s\n", plain(v.Question.Text))
+			}
+		}
+		last = v.State
+		if v.State.Over() {
+			if err := s.showTask(v, nil); err != nil {
+				return err
+			}
+			if v.State != wire.TaskSucceeded {
+				return exitCode(exitRefused)
+			}
+			return nil
+		}
+		select {
+		case <-s.ctx.Done():
+			return s.ctx.Err()
+		case <-time.After(pollEvery):
+		}
+	}
+}
+
+type taskList struct {
+	State []string `help:"Only tasks in this state; may be repeated."`
+	Rack  string   `help:"Only tasks whose attempt in force is this rack's."`
+	Limit int      `help:"At most so many; 0 for all." default:"50"`
+}
+
+func (c taskList) Run(s *session) error {
+	q := url.Values{"state": c.State}
+	if c.Rack != "" {
+		q.Set("rack", c.Rack)
+	}
+	all, err := list[fleet.Task](s, "/v1/admin/tasks", q, c.Limit)
+	return show(s, all, err, func(all []fleet.Task) error {
+		t := newTable(s.stdout, "TASK", "STATE", "ATTEMPT", "CREATED", "ENDED", "GOAL")
+		for _, v := range all {
+			t.row(v.TaskID, string(v.State), strconv.Itoa(v.Attempt), when(v.Created), when(v.Ended), shorten(v.Goal))
+		}
+		return t.flush()
+	})
+}
+
+// shorten keeps a line a line.
+func shorten(text string) string {
+	if r := []rune(text); len(r) > 60 {
+		return string(r[:59]) + "…"
+	}
+	return text
+}
+
+type taskArg struct {
+	Task string `arg:"" help:"Id of the task."`
+}
+
+type taskShow struct{ taskArg }
+
+func (c taskShow) Run(s *session) error { return s.actOnTask(http.MethodGet, c.Task, "", nil) }
+
+type taskCancel struct{ taskArg }
+
+func (c taskCancel) Run(s *session) error {
+	return s.actOnTask(http.MethodPost, c.Task, "/cancel", struct{}{})
+}
+
+type taskRequeue struct{ taskArg }
+
+func (c taskRequeue) Run(s *session) error {
+	return s.actOnTask(http.MethodPost, c.Task, "/requeue", struct{}{})
+}
+
+type taskAnswer struct {
+	taskArg
+	Text string `arg:"" help:"The answer."`
+}
+
+func (c taskAnswer) Run(s *session) error {
+	return s.actOnTask(http.MethodPost, c.Task, "/answer", map[string]string{"text": c.Text})
+}
+
+func (s *session) actOnTask(method, id, act string, body any) error {
+	var v fleet.Task
+	err := s.client.call(s.ctx, method, "/v1/admin/tasks/"+url.PathEscape(id)+act, nil, body, &v)
+	return s.showTask(v, err)
+}
+
+func (s *session) showTask(v fleet.Task, err error) error {
+	return show(s, v, err, func(v fleet.Task) error {
+		fmt.Fprintf(s.stdout, "%s: %s\n%s\n", v.TaskID, v.State, plain(v.Goal))
+		if v.Cancel {
+			fmt.Fprintln(s.stdout, "it is to be ended; the rack has not said so yet")
+		}
+		if v.Question != nil {
+			fmt.Fprintf(s.stdout, "asks: %s\n", plain(v.Question.Text))
+			for _, choice := range v.Question.Choices {
+				fmt.Fprintf(s.stdout, "  - %s\n", plain(choice))
+			}
+		}
+		if v.Error != nil {
+			fmt.Fprintln(s.stdout, v.Error.Sentence(s.lang))
+		}
+		if len(v.Attempts) == 0 {
+			return nil
+		}
+		t := newTable(s.stdout, "ATTEMPT", "RACK", "SLOT", "STATE", "STEPS", "STARTED", "ENDED", "MESSAGE")
+		for _, a := range v.Attempts {
+			message := a.Message
+			if a.Error != nil {
+				message = a.Error.Sentence(s.lang)
+			}
+			t.row(strconv.Itoa(a.Attempt), a.Rack, strconv.Itoa(a.Slot), a.State, strconv.Itoa(a.Steps), when(a.Started), when(a.Ended), message)
+		}
+		return t.flush()
+	})
+}
+
+type decisionsCommand struct {
+	taskArg
+	Attempt int `help:"Only this attempt."`
+}
+
+func (c decisionsCommand) Run(s *session) error {
+	q := url.Values{}
+	if c.Attempt > 0 {
+		q.Set("attempt", strconv.Itoa(c.Attempt))
+	}
+	all, err := list[api.Decision](s, "/v1/admin/tasks/"+url.PathEscape(c.Task)+"/decisions", q, 0)
+	return show(s, all, err, func(all []api.Decision) error {
+		t := newTable(s.stdout, "ATTEMPT", "STEP", "TIME", "TOOL", "ARGUMENTS", "TOKENS")
+		for _, d := range all {
+			args, _ := json.Marshal(d.Arguments) // it came as JSON
+			t.row(strconv.Itoa(d.Attempt), strconv.Itoa(d.StepIndex), when(d.At), d.ToolName, shorten(string(args)), strconv.FormatInt(d.TokensIn+d.TokensOut, 10))
+		}
+		return t.flush()
+	})
+}
+
+type orderCommands struct {
+	Send orderSend `cmd:"" help:"Send a command to a rack: ping, identify or screenshot."`
+	List orderList `cmd:"" help:"List commands, newest first."`
+	Show orderShow `cmd:"" help:"Show a command."`
+}
+
+type orderSend struct {
+	Name    string        `arg:"" help:"ping, identify or screenshot."`
+	Rack    string        `arg:"" help:"Id of the rack."`
+	Slot    int           `help:"Of this slot; the rack itself without it."`
+	Args    string        `help:"Arguments as a JSON object." placeholder:"JSON"`
+	Expires time.Duration `help:"How long it may wait for its rack; seven days without it." placeholder:"DURATION"`
+	Wait    time.Duration `help:"Wait so long for its end." placeholder:"DURATION"`
+	Out     string        `help:"File for the picture of a screenshot; it waits for it." placeholder:"FILE"`
+}
+
+func (c orderSend) Run(s *session) error {
+	n := fleet.NewCommand{Rack: c.Rack, Slot: c.Slot, Name: c.Name}
+	if c.Args != "" {
+		n.Args = json.RawMessage(c.Args)
+		if !json.Valid(n.Args) {
+			return fmt.Errorf("%w: --args is no JSON", errUsage)
+		}
+	}
+	if c.Expires > 0 {
+		n.Expires = time.Now().Add(c.Expires).UnixMilli()
+	}
+	var v fleet.Command
+	if err := s.client.call(s.ctx, http.MethodPost, "/v1/admin/commands", nil, n, &v); err != nil {
+		return err
+	}
+	wait := c.Wait
+	if c.Out != "" && wait == 0 {
+		wait = time.Minute
+	}
+	for end := time.Now().Add(wait); !v.State.Over() && time.Now().Before(end); {
+		select {
+		case <-s.ctx.Done():
+			return s.ctx.Err()
+		case <-time.After(pollEvery):
+		}
+		if err := s.client.call(s.ctx, http.MethodGet, "/v1/admin/commands/"+v.CommandID, nil, nil, &v); err != nil {
+			return err
+		}
+	}
+	if c.Out != "" && v.State == wire.CommandSucceeded {
+		picture, err := s.client.raw(s.ctx, http.MethodGet, "/v1/admin/commands/"+v.CommandID+"/picture", nil, nil)
+		if err != nil {
+			return err
+		}
+		if err := writeSecretFile(c.Out, picture); err != nil {
+			return err
+		}
+	}
+	if err := s.showCommands(v); err != nil {
+		return err
+	}
+	if wait > 0 && v.State != wire.CommandSucceeded {
+		return exitCode(exitRefused)
+	}
+	return nil
+}
+
+type orderShow struct {
+	Command string `arg:"" help:"Id of the command."`
+	Out     string `help:"File for the picture of a screenshot." placeholder:"FILE"`
+}
+
+func (c orderShow) Run(s *session) error {
+	var v fleet.Command
+	path := "/v1/admin/commands/" + url.PathEscape(c.Command)
+	if err := s.client.call(s.ctx, http.MethodGet, path, nil, nil, &v); err != nil {
+		return err
+	}
+	if c.Out != "" {
+		picture, err := s.client.raw(s.ctx, http.MethodGet, path+"/picture", nil, nil)
+		if err != nil {
+			return err
+		}
+		if err := writeSecretFile(c.Out, picture); err != nil {
+			return err
+		}
+	}
+	return s.showCommands(v)
+}
+
+type orderList struct {
+	Rack  string `help:"Only of this rack."`
+	Limit int    `help:"At most so many; 0 for all." default:"50"`
+}
+
+func (c orderList) Run(s *session) error {
+	q := url.Values{}
+	if c.Rack != "" {
+		q.Set("rack", c.Rack)
+	}
+	all, err := list[fleet.Command](s, "/v1/admin/commands", q, c.Limit)
+	if err != nil {
+		return err
+	}
+	if s.json {
+		return s.print(all)
+	}
+	return s.tableOfCommands(all)
+}
+
+func (s *session) showCommands(v fleet.Command) error {
+	return show(s, v, nil, func(v fleet.Command) error {
+		if err := s.tableOfCommands([]fleet.Command{v}); err != nil {
+			return err
+		}
+		if v.Error != nil {
+			fmt.Fprintln(s.stdout, v.Error.Sentence(s.lang))
+		}
+		if len(v.Detail) > 0 {
+			fmt.Fprintln(s.stdout, plain(string(v.Detail)))
+		}
+		return nil
+	})
+}
+
+func (s *session) tableOfCommands(all []fleet.Command) error {
+	t := newTable(s.stdout, "COMMAND", "RACK", "SLOT", "SEQ", "NAME", "STATE", "UPDATED")
+	for _, v := range all {
+		t.row(v.CommandID, v.Rack, strconv.Itoa(v.Slot), strconv.FormatInt(v.Seq, 10), v.Name, string(v.State), when(v.Updated))
+	}
+	return t.flush()
+}
+
+type eventsCommand struct {
+	Rack  string `help:"Only of this rack."`
+	Limit int    `help:"At most so many; 0 for all." default:"50"`
+}
+
+func (c eventsCommand) Run(s *session) error {
+	q := url.Values{}
+	if c.Rack != "" {
+		q.Set("rack", c.Rack)
+	}
+	all, err := list[fleet.Event](s, "/v1/admin/events", q, c.Limit)
+	return show(s, all, err, func(all []fleet.Event) error {
+		t := newTable(s.stdout, "TIME", "RACK", "SLOT", "KIND", "DETAIL")
+		for _, e := range all {
+			t.row(when(e.At), e.Rack, strconv.Itoa(e.Slot), e.Kind, shorten(string(e.Detail)))
+		}
+		return t.flush()
+	})
+}
+
+type auditCommand struct {
+	Limit int `help:"At most so many; 0 for all." default:"50"`
+}
+
+func (c auditCommand) Run(s *session) error {
+	all, err := list[fleet.Audit](s, "/v1/admin/audits", nil, c.Limit)
+	return show(s, all, err, func(all []fleet.Audit) error {
+		t := newTable(s.stdout, "TIME", "WHO", "WHAT", "OBJECT", "DETAIL")
+		for _, a := range all {
+			t.row(when(a.At), a.Actor, a.Verb, a.Object, shorten(string(a.Detail)))
+		}
+		return t.flush()
+	})
+}
+
+type usageCommand struct {
+	From string `help:"First day, such as 2026-11-01."`
+	To   string `help:"Last day."`
+	Rack string `help:"Only of this rack."`
+}
+
+func (c usageCommand) Run(s *session) error {
+	q := url.Values{}
+	for k, v := range map[string]string{"from": c.From, "to": c.To, "rack": c.Rack} {
+		if v != "" {
+			q.Set(k, v)
+		}
+	}
+	all, err := list[api.Usage](s, "/v1/admin/usage", q, 0)
+	return show(s, all, err, func(all []api.Usage) error {
+		t := newTable(s.stdout, "DAY", "RACK", "TASK", "PROFILE", "REQUESTS", "IN", "OUT", "COST")
+		for _, u := range all {
+			n := func(v int64) string { return strconv.FormatInt(v, 10) }
+			t.row(u.Day, u.Rack, u.TaskID, u.Profile, n(u.Requests), n(u.TokensIn), n(u.TokensOut), n(u.Cost))
+		}
+		return t.flush()
+	})
+}
