@@ -139,7 +139,7 @@ func (f *Fleet) Result(ctx context.Context, c enroll.Caller, b wire.Result) (wir
 	}
 	outcome := store.TaskState(b.Outcome)
 	switch b.Outcome {
-	case wire.Succeeded, wire.Failed, wire.Cancelled:
+	case wire.Succeeded, wire.Failed, wire.Cancelled, wire.Lost:
 	default:
 		return wire.Ack{}, bad("the outcome %.40q is not known", string(b.Outcome))
 	}
