@@ -55,7 +55,8 @@ type NATSCluster struct {
 	Routes []string // nats://host:port of the servers, this one may be among them
 }
 
-// NATSFiles are PEM files. With CA, clients that show a certificate are held to it, and passwords still serve others.
+// NATSFiles are PEM files. The servers of a cluster show the same certificate to each other. With CA, each MQTT client has
+// to show a certificate of it, the cloud too, and the servers hold each other to it.
 type NATSFiles struct{ Cert, Key, CA string }
 
 // NATSConfig writes the configuration file of a NATS server for racks and cloud.
@@ -82,7 +83,7 @@ func NATSConfig(s NATSServer) (string, error) {
 	w.line("  max_ack_pending: 256")
 	w.line("  js_api_timeout: \"10s\" # after a restart racks come all at once")
 	w.line("  consumer_inactive_threshold: \"24h\" # of racks that never come back")
-	w.tls(s.TLS)
+	w.tls(s.TLS, true)
 	w.line("}")
 	if s.Websocket != "" {
 		w.line("websocket {")
@@ -90,12 +91,12 @@ func NATSConfig(s NATSServer) (string, error) {
 		if s.TLS == nil {
 			w.line("  no_tls: true")
 		}
-		w.tls(s.TLS)
+		w.tls(s.TLS, true)
 		w.line("}")
 	}
-	w.tls(s.TLS)
+	w.tls(s.TLS, false)
 	w.accounts(s)
-	w.cluster(s.Cluster)
+	w.cluster(s.Cluster, s.TLS)
 	return w.b.String(), w.err
 }
 
@@ -114,7 +115,7 @@ func (w *natsWriter) line(format string, args ...any) {
 		}
 		if s == "" || strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == '"' || r == '\\' || r == 0x7f }) {
 			if w.err == nil {
-				w.err = fmt.Errorf("configuration of NATS: %.80q in %q is empty or has a character that cannot be quoted", s, strings.TrimSpace(format))
+				w.err = fmt.Errorf("configuration of NATS: a value of %q is empty or has a character that cannot be quoted", strings.TrimSpace(format))
 			}
 		}
 		args[i] = `"` + s + `"`
@@ -122,7 +123,7 @@ func (w *natsWriter) line(format string, args ...any) {
 	fmt.Fprintf(&w.b, format+"\n", args...)
 }
 
-func (w *natsWriter) tls(f *NATSFiles) {
+func (w *natsWriter) tls(f *NATSFiles, verify bool) {
 	if f == nil {
 		return
 	}
@@ -131,6 +132,7 @@ func (w *natsWriter) tls(f *NATSFiles) {
 	w.line("  key_file: %s", f.Key)
 	if f.CA != "" {
 		w.line("  ca_file: %s", f.CA)
+		w.line("  verify: %t", verify)
 	}
 	w.line("}")
 }
@@ -170,7 +172,7 @@ func (l list) String() string {
 	return strings.Join(quoted, ", ")
 }
 
-func (w *natsWriter) cluster(c *NATSCluster) {
+func (w *natsWriter) cluster(c *NATSCluster, f *NATSFiles) {
 	if c == nil {
 		return
 	}
@@ -182,6 +184,7 @@ func (w *natsWriter) cluster(c *NATSCluster) {
 		w.line("    %s", r)
 	}
 	w.line("  ]")
+	w.tls(f, true)
 	w.line("}")
 }
 

@@ -18,19 +18,28 @@ const nodes = 3
 
 // Cluster starts three NATS servers as an operator would from the files that bus.NATSConfig writes, and the callout
 // beside them.
-func Cluster(t testing.TB) *Broker {
+func Cluster(t testing.TB) *Broker { return startCluster(t, nil) }
+
+// ClusterWithTLS starts the same with certificates of an authority; each MQTT client has to show one.
+func ClusterWithTLS(t testing.TB, a *Authority) *Broker { return startCluster(t, a) }
+
+func startCluster(t testing.TB, a *Authority) *Broker {
 	t.Helper()
 	seed, public, err := callout.NewKey()
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := &cluster{dir: t.TempDir(), log: logger(t), ports: freePorts(t, 3*nodes)}
+	scheme := "tcp://"
+	if a != nil {
+		scheme, c.files = "ssl://", a.Files(t, "127.0.0.1")
+	}
 	b := &Broker{Name: "cluster", Racks: new(Racks), RefusesForeign: true, Encrypted: true}
 	var urls []string
 	for i := range nodes {
 		c.write(t, i, public)
 		b.Dirs = append(b.Dirs, c.store(i))
-		b.URLs = append(b.URLs, "tcp://"+c.ports[nodes+i])
+		b.URLs = append(b.URLs, scheme+c.ports[nodes+i])
 		urls = append(urls, "nats://"+c.ports[i])
 	}
 	t.Cleanup(func() {
@@ -44,7 +53,7 @@ func Cluster(t testing.TB) *Broker {
 	c.wait(t)
 	service, err := callout.Start(t.Context(), callout.Options{
 		URLs: urls, Password: Password(bus.CalloutUser), SystemPassword: Password(bus.SystemUser),
-		Seed: seed, Authenticator: b.Racks, Log: c.log,
+		Seed: seed, Authenticator: b.Racks, Log: c.log, TLS: a.Client(""),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -55,7 +64,8 @@ func Cluster(t testing.TB) *Broker {
 	b.open = func(group string, l bus.Limits) (bus.Bus, error) {
 		return bus.OpenNATS(bus.NATS{
 			URLs: urls, Username: bus.CloudUser, Password: Password(bus.CloudUser), Group: group, Limits: l, Log: logger(t),
-			MQTT: bus.MQTT{URLs: b.URLs, Username: bus.CloudUser, Password: Password(bus.CloudUser)},
+			TLS:  a.Client(""),
+			MQTT: bus.MQTT{URLs: b.URLs, Username: bus.CloudUser, Password: Password(bus.CloudUser), TLS: a.Client("cloud")},
 		})
 	}
 	victim := 0
@@ -72,6 +82,7 @@ func Cluster(t testing.TB) *Broker {
 type cluster struct {
 	dir     string
 	log     *slog.Logger
+	files   *bus.NATSFiles
 	ports   []string // addresses for clients, then for MQTT, then for the cluster
 	servers [nodes]*server.Server
 }
@@ -89,7 +100,7 @@ func (c *cluster) write(t testing.TB, i int, issuer string) {
 		Name: fmt.Sprint("n", i), StoreDir: c.store(i), Listen: c.ports[i], MQTT: c.ports[nodes+i], Cluster: cluster,
 		StoreKey:      Password(fmt.Sprint("store", i)),
 		CloudPassword: Password(bus.CloudUser), CalloutPassword: Password(bus.CalloutUser), SystemPassword: Password(bus.SystemUser),
-		Issuer: issuer,
+		Issuer: issuer, TLS: c.files,
 	})
 	if err == nil {
 		err = os.WriteFile(c.file(i), []byte(text), 0o600)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -25,6 +26,7 @@ type Login struct {
 	Will     *Will
 	Keep     bool // a session that outlives the connection
 	Quiet    bool // subscribes to nothing
+	NoUser   bool // shows a certificate alone
 }
 
 // Will is what the broker says when the connection is lost.
@@ -65,7 +67,10 @@ func (b *Broker) Dial(l Login) (*Rack, error) {
 		l.Password = Password(l.Rack)
 	}
 	r := &Rack{Lost: make(chan error, 1), tenant: Tenant, id: l.Rack}
-	o := mqtt.NewClientOptions().SetClientID(l.ClientID).SetUsername(l.Rack).SetPassword(l.Password)
+	o := mqtt.NewClientOptions().SetClientID(l.ClientID)
+	if !l.NoUser {
+		o.SetUsername(l.Rack).SetPassword(l.Password)
+	}
 	for _, u := range b.URLs {
 		o.AddBroker(u)
 	}
@@ -75,8 +80,9 @@ func (b *Broker) Dial(l Login) (*Rack, error) {
 	}
 	if l.TLS != nil {
 		o.SetTLSConfig(l.TLS)
-	} else {
-		o.SetCustomOpenConnectionFn(r.open)
+	}
+	if strings.HasPrefix(b.URLs[0], "tcp:") {
+		o.SetCustomOpenConnectionFn(r.open) // for Cut
 	}
 	o.SetDefaultPublishHandler(func(_ mqtt.Client, m mqtt.Message) {
 		r.mu.Lock()

@@ -70,6 +70,13 @@ func (l *logger) Fatalf(format string, v ...any) {
 	l.log.Error(l.fatal)
 }
 
+// dead tells whether the server has given up.
+func (l *logger) dead() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.fatal != ""
+}
+
 // last is what the server has died of.
 func (l *logger) last() string {
 	l.mu.Lock()

@@ -22,10 +22,12 @@ const startLimit = 30 * time.Second
 
 // Options of the server.
 type Options struct {
-	Dir       string      // where JetStream stores sessions and retained frames; made if it is missing
-	MQTT      string      // host:port of the MQTT listener; port 0 picks one
-	Websocket string      // host:port of MQTT over websocket, path /mqtt; "" for none
-	TLS       *tls.Config // for both listeners; nil: none. With ClientCAs, set ClientAuth too
+	Dir       string // where JetStream stores sessions and retained frames; made if it is missing
+	MQTT      string // host:port of the MQTT listener; port 0 picks one
+	Websocket string // host:port of MQTT over websocket, path /mqtt; "" for none
+	// TLS is for both listeners; nil: none. With ClientCAs, set ClientAuth too. Over websocket the server does not tell
+	// the certificate, so racks that come that way need a password.
+	TLS *tls.Config
 	// Authenticator decides on every login of a rack.
 	Authenticator bus.Authenticator
 	Log           *slog.Logger
@@ -66,7 +68,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	log := newLogger(o.Log)
 	s.server.SetLoggerV2(log, false, false, false)
 	s.server.Start() // returns when the listeners are open
-	if !s.ready(ctx) {
+	if !s.ready(ctx, log) {
 		s.stop()
 		return nil, fmt.Errorf("embedded broker does not start: %s", log.last())
 	}
@@ -126,13 +128,10 @@ func picked(address string) (string, error) {
 	return net.JoinHostPort(host, port), nil
 }
 
-func (s *Server) ready(ctx context.Context) bool {
-	for ctx.Err() == nil {
+func (s *Server) ready(ctx context.Context, log *logger) bool {
+	for ctx.Err() == nil && !log.dead() {
 		if s.server.ReadyForConnections(100 * time.Millisecond) {
 			return true
-		}
-		if !s.server.Running() {
-			return false
 		}
 	}
 	return false
