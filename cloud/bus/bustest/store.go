@@ -199,7 +199,7 @@ func subscriptionsComeBack(t *testing.T, b *Broker) {
 	var seen Record
 	Serve(t, c, answerWith(c), wire.KindTask, wire.KindPlan)
 	Observe(t, c, seen.Handle)
-	const racks, frames = 4, 100
+	const racks, frames = 4, 60
 	var all sync.WaitGroup
 	answered := make([]int, racks)
 	for i := range racks {
