@@ -2,11 +2,16 @@ package fleet
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
+	"math/rand/v2"
+	"sync"
 	"time"
 
 	"phonerack/sync/link"
+	"phonerack/sync/wire"
 )
 
 // Options say what a fleet works with. Link, Outbox, Bucket, Runner, Generation
@@ -32,9 +37,31 @@ type Options struct {
 // DefaultCommandTime bounds the execution of a command.
 const DefaultCommandTime = 5 * time.Minute
 
+// answerTime bounds the wait for the answer to one request.
+const answerTime = 10 * time.Second
+
 // Fleet is a rack's half of tasks and commands. It is safe for concurrent use.
 type Fleet struct {
-	o Options
+	o        Options
+	log      *slog.Logger
+	wake     chan struct{} // slots may have changed
+	beat     chan struct{} // a heartbeat is due at once
+	ask      chan struct{} // commands may be pending
+	commands commands
+
+	mu       sync.Mutex // guards what follows, and the attempts
+	run      *run       // nil unless Run is at work
+	draining bool
+	claims   map[int]*claim // by slot
+	attempts map[wire.AttemptRef]*attempt
+	over     map[wire.AttemptRef]overRecord // the newest attempts that have ended
+	orphans  bool                           // the cloud listed a lease that is not known here
+}
+
+// run owns the goroutines of one call of Run.
+type run struct {
+	ctx context.Context
+	wg  sync.WaitGroup
 }
 
 // ErrRunning means that Run was called while it runs.
@@ -42,17 +69,133 @@ var ErrRunning = errors.New("the fleet runs already")
 
 // Open reads what an earlier process has left and registers the handlers; before
 // the link runs.
-func Open(o Options) (*Fleet, error) { return &Fleet{o: o}, nil }
+func Open(o Options) (*Fleet, error) {
+	if o.Link == nil || o.Outbox == nil || o.Bucket == nil || o.Runner == nil || o.Boot == nil || o.Generation == 0 {
+		return nil, errors.New("fleet: link, outbox, bucket, runner, boot clock and generation are needed")
+	}
+	if o.SkillsVersion == nil {
+		o.SkillsVersion = func() string { return "" }
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.CommandTime == 0 {
+		o.CommandTime = DefaultCommandTime
+	}
+	if o.Jitter == nil {
+		o.Jitter = func(limit time.Duration) time.Duration { return rand.N(max(1, limit)) }
+	}
+	f := &Fleet{
+		o: o, log: o.Logger,
+		wake: make(chan struct{}, 1), beat: make(chan struct{}, 1), ask: make(chan struct{}, 1),
+		commands: commands{lanes: map[int]*lane{}},
+		claims:   map[int]*claim{}, attempts: map[wire.AttemptRef]*attempt{}, over: map[wire.AttemptRef]overRecord{},
+	}
+	if err := f.load(); err != nil {
+		return nil, fmt.Errorf("open the records of tasks and commands: %w", err)
+	}
+	o.Link.Handle(wire.TypeWelcome, f.onWelcome)
+	o.Link.Handle(wire.TypeCancel, f.onCancel)
+	o.Link.Handle(wire.TypeAnswer, f.onAnswer)
+	o.Link.Handle(wire.TypeExecute, f.onExecute)
+	return f, nil
+}
 
 // Run works until ctx ends, and then returns nil when all of its goroutines have
-// ended. Attempts go on in the runner; Run may be called again.
-func (f *Fleet) Run(ctx context.Context) error { <-ctx.Done(); return nil }
+// ended. An error is one of the database, or [ErrRunning]. Attempts go on in the
+// runner; Run may be called again.
+func (f *Fleet) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	r := &run{ctx: ctx}
+	f.mu.Lock()
+	if f.run != nil {
+		f.mu.Unlock()
+		return ErrRunning
+	}
+	f.run = r
+	f.mu.Unlock()
+	defer func() {
+		cancel()
+		f.mu.Lock()
+		f.run = nil // nothing is added from here on
+		f.mu.Unlock()
+		r.wg.Wait()
+	}()
+	if err := f.takeUpCommands(); err != nil {
+		return fmt.Errorf("take up commands: %w", err)
+	}
+	f.takeUpAttempts()
+	f.spawn(f.heartbeats)
+	f.spawn(f.pendings)
+	f.spawn(f.claiming)
+	signal(f.ask)
+	<-ctx.Done()
+	return nil
+}
 
-// Drain stops claiming, or takes it up again, and says so in the rack's state.
-func (f *Fleet) Drain(on bool) {}
+// spawn starts a goroutine of the present run, if there is one.
+func (f *Fleet) spawn(fn func(ctx context.Context)) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.run == nil {
+		return false
+	}
+	ctx := f.run.ctx
+	f.run.wg.Go(func() { fn(ctx) })
+	return true
+}
+
+// Drain stops claiming, or takes it up again, and says so in the rack's state. A
+// claim that is on its way still gets its task.
+func (f *Fleet) Drain(on bool) {
+	f.mu.Lock()
+	f.draining = on
+	f.mu.Unlock()
+	p := wire.Online
+	if on {
+		p = wire.Draining
+	}
+	f.o.Link.SetPresence(p)
+	f.Wake()
+}
 
 // Wake tells that slots have changed. Without it they are looked at each second.
-func (f *Fleet) Wake() {}
+func (f *Fleet) Wake() { signal(f.wake) }
 
 // Event puts an event into the outbox. detail is made to JSON, nil for none.
-func (f *Fleet) Event(kind string, slot int, phone string, detail any) error { return nil }
+// Errors are those of link.Outbox.Put and of the JSON.
+func (f *Fleet) Event(kind string, slot int, phone string, detail any) error {
+	now, _ := f.o.Link.Now()
+	e := wire.Event{Kind: kind, Slot: slot, Phone: phone, At: now.UnixMilli()}
+	if detail != nil {
+		raw, err := json.Marshal(detail)
+		if err != nil {
+			return fmt.Errorf("event %s: %w", kind, err)
+		}
+		e.Detail = raw
+	}
+	_, err := f.o.Outbox.Put(link.Entry{Type: wire.TypeEvent, Body: e})
+	return err
+}
+
+// onWelcome begins a session: what the cloud missed is told, what the rack
+// missed is asked for.
+func (f *Fleet) onWelcome(_ context.Context, m *wire.Message) {
+	var w wire.Welcome
+	if err := m.Decode(&w); err != nil {
+		f.log.Warn("a welcome cannot be read", "err", err)
+		return
+	}
+	f.commands.welcome(w.CommandSeq)
+	signal(f.beat)
+	signal(f.ask)
+}
+
+// signal leaves word in a channel with room for one.
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
