@@ -140,7 +140,7 @@ func (f *Fleet) onCancel(_ context.Context, m *wire.Message) {
 		f.log.Warn("a cancellation cannot be read", "err", err)
 		return
 	}
-	f.cancel(wire.AttemptRef{TaskID: c.TaskID, Attempt: c.Attempt})
+	f.cancel(wire.AttemptRef(c))
 }
 
 func (f *Fleet) onAnswer(_ context.Context, m *wire.Message) {

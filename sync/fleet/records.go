@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	bolt "go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
 
 	"phonerack/sync/wire"
 )
@@ -117,7 +118,7 @@ func (f *Fleet) load() error {
 // renew drops all records.
 func renew(b *bolt.Bucket) error {
 	for _, name := range buckets {
-		if err := b.DeleteBucket(name); err != nil && !errors.Is(err, bolt.ErrBucketNotFound) {
+		if err := b.DeleteBucket(name); err != nil && !errors.Is(err, bolterrors.ErrBucketNotFound) {
 			return err
 		}
 	}
