@@ -21,13 +21,16 @@ import (
 
 func TestMain(m *testing.M) {
 	if os.Getenv("LINK_TEST_CHILD") != "" {
-		os.Exit(2)
+		child()
 	}
 	goleak.VerifyTestMain(m)
 }
 
 // noon is the cloud's time when a test begins.
 var noon = time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+
+// heard is what the cloud hears.
+type heard = linktest.Heard
 
 // rack is the topic of the test's rack.
 var rack = wire.Topic{Tenant: "acme", Rack: "rack-1", Direction: wire.Up, Kind: wire.KindState}
@@ -89,7 +92,8 @@ type bench struct {
 	link   *link.Link
 	o      link.Options
 	log    *lockedBuffer
-	stop   func() // ends Run and waits for it
+	stop   func()            // ends Run and waits for it
+	rotate func(name string) // gives the rack another certificate; secure sets it
 }
 
 type lockedBuffer struct {
