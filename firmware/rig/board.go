@@ -123,6 +123,9 @@ func (b *Board) arguments(k *Kit, c *BoardConfig, wiring *topology, tree string)
 			"-chardev", fmt.Sprintf("socket,id=shell%d,path=shell%[1]d,server=on,wait=off", i),
 			"-device", fmt.Sprintf("virtserialport,chardev=shell%d,name=rig.%[1]d", i))
 	}
+	if c.Network { // the guest sets up no route, so that nothing but HostAddress can be reached
+		args = append(args, "-netdev", "user,id=host,ipv6=off", "-device", "virtio-net-pci,netdev=host,romfile=")
+	}
 	args = append(args, "-device", fmt.Sprintf("qemu-xhci,id=xhci,p2=%d,p3=2", rootPorts))
 	for i, hub := range wiring.hubs {
 		args = append(args, "-device", fmt.Sprintf("usb-hub,bus=xhci.0,port=%s,ports=%d,port-power=on", hub.qemu(), wiring.sizes[i]))

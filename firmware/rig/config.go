@@ -25,6 +25,9 @@ type BoardConfig struct {
 	Drives  []Drive  // further disks: /dev/vda, /dev/vdb... (from /dev/vdb with RootFS)
 	Modules []string // further kernel modules
 
+	// Network gives the board a network card behind which there is the host's loopback alone, at HostAddress.
+	Network bool
+
 	CPUs   int      // 2 if 0
 	Memory int      // MiB; 512 if 0, 1024 with RootFS
 	Append []string // further words of the kernel's command line
@@ -42,6 +45,9 @@ type Drive struct {
 	Path     string
 	Snapshot bool // what the guest writes is thrown away
 }
+
+// HostAddress is where a board with a network finds what listens on the host's loopback.
+const HostAddress = "10.0.2.2"
 
 // Limits of the machine: ports of the controller (QEMU's xhci allows 15), ports of a hub, hubs one behind the other.
 const (
@@ -195,6 +201,9 @@ func (c *BoardConfig) moduleNames() []string {
 	names := []string{"virtio_pci", "virtio_console", "xhci_pci", "leds_gpio"}
 	if c.RootFS || len(c.Drives) > 0 {
 		names = append(names, "virtio_blk", "crc32c_generic", "ext4")
+	}
+	if c.Network {
+		names = append(names, "virtio_net")
 	}
 	return append(names, c.Modules...)
 }

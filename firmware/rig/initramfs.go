@@ -97,7 +97,7 @@ func (c *BoardConfig) shellConfig() []byte {
 		}
 		return ""
 	}
-	return fmt.Appendf(nil, "ROOTFS=%s\nREADONLY=%s\nWRITABLE='%s'\n", flag(c.RootFS), flag(c.ReadOnlyRoot), strings.Join(c.Writable, " "))
+	return fmt.Appendf(nil, "ROOTFS=%s\nREADONLY=%s\nNETWORK=%s\nWRITABLE='%s'\n", flag(c.RootFS), flag(c.ReadOnlyRoot), flag(c.Network), strings.Join(c.Writable, " "))
 }
 
 // libraries finds the shared libraries that the board's programs need, and those of these: name -> file of the host.
