@@ -20,7 +20,7 @@ func main() {
 		Out    string        `help:"Folder for the trajectories." default:"demo-out"`
 		Limit  time.Duration `help:"Give up after this long." default:"10m"`
 	}
-	kong.Parse(&flags, kong.Description("Two tasks at once on a rack of four simulated phones."))
+	kong.Parse(&flags, kong.Description("A cloud, and two tasks at once on a rack of four simulated phones."))
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	ctx, cancel := context.WithTimeout(ctx, flags.Limit)

@@ -19,6 +19,7 @@ import (
 
 type taskCommands struct {
 	Run    taskRun    `cmd:"" help:"Start a task and follow it to its end."`
+	Watch  taskWatch  `cmd:"" help:"Follow a task to its end, from its first step on; also one of the cloud."`
 	List   taskList   `cmd:"" help:"List tasks, the newest first."`
 	Show   taskShow   `cmd:"" help:"Show a task."`
 	Cancel taskCancel `cmd:"" help:"Stop a task."`
@@ -59,18 +60,30 @@ func (c taskRun) Run(s *session) error {
 	if !s.json {
 		fmt.Fprintf(s.stdout, "task %s on slot %d (%s)\n", status.ID, status.Slot, plain(status.Serial))
 	}
-	status, err = s.follow(status.ID)
+	return s.watch(status.ID, c.Trajectory)
+}
+
+type taskWatch struct {
+	ID         string `arg:"" help:"Id of the task."`
+	Trajectory string `help:"Copy pictures and steps into this folder." placeholder:"DIR"`
+}
+
+func (c taskWatch) Run(s *session) error { return s.watch(c.ID, c.Trajectory) }
+
+// watch follows a task to its end and copies its trajectory, unless folder is empty.
+func (s *session) watch(id, folder string) error {
+	status, err := s.follow(id)
 	if s.ctx.Err() != nil {
-		fmt.Fprintf(s.stderr, "The task goes on; stop it with: rackctl task cancel %s\n", status.ID)
+		fmt.Fprintf(s.stderr, "The task goes on; stop it with: rackctl task cancel %s\n", id)
 	}
 	if err != nil {
 		return err
 	}
 	end := s.showEnd(status) // first, so that a copy that fails does not take it away
-	if c.Trajectory == "" {
+	if folder == "" {
 		return end
 	}
-	return errors.Join(end, s.copyTrajectory(status.ID, c.Trajectory))
+	return errors.Join(end, s.copyTrajectory(id, folder))
 }
 
 // copyTrajectory says on standard error what went wrong: standard output has the task's end already.

@@ -1,13 +1,15 @@
-// Package demo is the main job, shown: a rack of four simulated phones, on the emulated board or on
-// this machine, on which two tasks run at the same time.
+// Package demo is the main job, shown: a cloud, and a rack of four simulated phones, on the emulated
+// board or on this machine, on which two tasks run at the same time.
 //
-// On the board rackd reaches the phones through the guest kernel's USB devices only. Whether a task
-// was really done is judged by what the app on the phone has noted, not by what rackd says.
+// The tasks are submitted to rackcloud; rackd claims them and asks for each decision over MQTT. On
+// the board rackd reaches the phones through the guest kernel's USB devices only. Whether a task
+// was really done is judged by what the app on the phone has noted, not by what rackd or rackcloud says.
 package demo
 
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +21,7 @@ import (
 
 	"phonerack/firmware/action"
 	"phonerack/firmware/rig"
+	"phonerack/firmware/rig/cloudrig"
 	"phonerack/firmware/rig/rackrig"
 )
 
@@ -57,23 +60,94 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	rack, err := start(ctx, o, phones, say)
-	if err != nil {
+	s := &stage{o: o, phones: phones, say: say}
+	defer s.close()
+	if err := s.raise(ctx); err != nil {
 		return err
 	}
-	defer func() {
-		if err := rack.Close(); err != nil {
-			say("clean-up: %v", err)
-		}
-	}()
-	if err := show(ctx, rack, say); err != nil {
-		return explain(err, rack)
+	if err := s.show(ctx); err != nil {
+		return s.explain(err)
 	}
-	if err := work(ctx, o, rack, phones, say); err != nil {
-		return explain(err, rack)
+	if err := s.work(ctx); err != nil {
+		return s.explain(err)
 	}
 	say("done")
 	return nil
+}
+
+// stage is what the demo plays on.
+type stage struct {
+	o      Options
+	phones map[int]*rackrig.Phone
+	say    func(string, ...any)
+
+	dir   string
+	cloud *cloudrig.Cloud
+	rack  rackrig.Rack
+}
+
+func (s *stage) close() {
+	var errs []error
+	if s.rack != nil {
+		errs = append(errs, s.rack.Close())
+	}
+	if s.cloud != nil {
+		errs = append(errs, s.cloud.Close())
+	}
+	if s.dir != "" {
+		errs = append(errs, os.RemoveAll(s.dir))
+	}
+	if err := errors.Join(errs...); err != nil {
+		s.say("clean-up: %v", err)
+	}
+}
+
+// raise brings up the cloud and the rack.
+func (s *stage) raise(ctx context.Context) (err error) {
+	if s.dir, err = os.MkdirTemp("", "demo"); err != nil {
+		return err
+	}
+	name := "127.0.0.1"
+	if !s.o.Native {
+		name = rig.HostAddress
+	}
+	s.say("building rackcloud and starting it: MQTT broker and SQLite inside, rules as its provider")
+	if s.cloud, err = cloudrig.Start(ctx, cloudrig.Options{Dir: filepath.Join(s.dir, "cloud"), Names: []string{name}}); err != nil {
+		return err
+	}
+	if err := s.cloud.Script(ctx); err != nil {
+		return err
+	}
+	bundle, err := s.cloud.AddRack(ctx, "demo")
+	if err != nil {
+		return err
+	}
+	if s.rack, err = s.start(ctx, bundle); err != nil {
+		return err
+	}
+	return s.online(ctx)
+}
+
+// online waits until the rack has greeted its cloud.
+func (s *stage) online(ctx context.Context) error {
+	for {
+		var out bytes.Buffer
+		var status struct {
+			Link struct {
+				State string `json:"state"`
+			} `json:"link"`
+		}
+		exit, err := s.rack.Ctl(ctx, &out, "link", "status", "--json")
+		if err == nil && exit == 0 && json.Unmarshal(out.Bytes(), &status) == nil && status.Link.State == "online" {
+			s.say("the rack is online")
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return s.explain(fmt.Errorf("the rack does not reach its cloud: %s: %w", strings.TrimSpace(out.String()), ctx.Err()))
+		case <-time.After(300 * time.Millisecond):
+		}
+	}
 }
 
 // makePhones makes four phones that differ in Android, language and screen. The phones with work
@@ -99,31 +173,30 @@ func makePhones() (map[int]*rackrig.Phone, error) {
 	return phones, nil
 }
 
+const byCloud = "\n[planner]\ntransport = \"cloud\"\n[cloud]\nidentity = %q\n"
+
 // start brings up rackd with the phones.
-func start(ctx context.Context, o Options, phones map[int]*rackrig.Phone, say func(string, ...any)) (rackrig.Rack, error) {
-	if o.Native {
-		dir, err := os.MkdirTemp("", "demo")
+func (s *stage) start(ctx context.Context, bundle string) (rackrig.Rack, error) {
+	if s.o.Native {
+		var all []*rackrig.Phone
+		for _, p := range s.phones {
+			all = append(all, p)
+		}
+		s.say("starting rackd on this machine, phones over byte streams")
+		n, err := rackrig.StartNative(ctx, s.dir, all, fmt.Sprintf(byCloud, bundle))
 		if err != nil {
 			return nil, err
 		}
-		var all []*rackrig.Phone
-		for _, p := range phones {
-			all = append(all, p)
-		}
-		say("starting rackd on this machine, phones over byte streams")
-		n, err := rackrig.StartNative(ctx, dir, all)
-		if err != nil {
-			return nil, errors.Join(err, os.RemoveAll(dir))
-		}
-		return nativeRack{n, dir}, nil
+		return n, nil
 	}
 	kit, err := rig.Prepare(ctx, "")
 	if err != nil {
 		return nil, err
 	}
-	say("building rackd for the board, then booting it: arm64, Linux, two USB hubs")
+	s.say("building rackd for the board, then booting it: arm64, Linux, two USB hubs, a network card")
 	b, err := rackrig.BootBoard(ctx, kit, rackrig.BoardSpec{
 		Hubs: []rig.Hub{{Path: "1-1", Ports: 4}, {Path: "1-2", Ports: 4}}, Slots: slots,
+		Config: fmt.Sprintf(byCloud, rackrig.GuestBundle), Bundle: bundle,
 	})
 	if err != nil {
 		if b != nil {
@@ -131,10 +204,10 @@ func start(ctx context.Context, o Options, phones map[int]*rackrig.Phone, say fu
 		}
 		return nil, err
 	}
-	say("rackd runs on the board; plugging in four phones")
+	s.say("rackd runs on the board; plugging in four phones")
 	var plugging sync.WaitGroup
-	faults := make(chan error, len(phones))
-	for _, p := range phones {
+	faults := make(chan error, len(s.phones))
+	for _, p := range s.phones {
 		plugging.Go(func() {
 			plugged, err := b.Plug(ctx, p.Port, p.USB)
 			if err == nil {
@@ -153,70 +226,132 @@ func start(ctx context.Context, o Options, phones map[int]*rackrig.Phone, say fu
 	return b, nil
 }
 
-// nativeRack removes its folder when it is closed.
-type nativeRack struct {
-	*rackrig.Native
-	dir string
-}
-
-func (n nativeRack) Close() error {
-	return errors.Join(n.Native.Close(), os.RemoveAll(n.dir))
-}
-
 // show waits for the phones and prints where they are.
-func show(ctx context.Context, rack rackrig.Rack, say func(string, ...any)) error {
-	states, err := rackrig.WaitState(ctx, rack, action.Ready, 1, 2, 3, 4)
+func (s *stage) show(ctx context.Context) error {
+	states, err := rackrig.WaitState(ctx, s.rack, action.Ready, 1, 2, 3, 4)
 	if err != nil {
 		return err
 	}
-	for _, s := range states {
-		say("slot %d  port %-6s  %s  Android %s  %s", s.Slot, s.Port, s.Serial, s.Android, s.State)
+	for _, one := range states {
+		s.say("slot %d  port %-6s  %s  Android %s  %s", one.Slot, one.Port, one.Serial, one.Android, one.State)
 	}
 	return nil
 }
 
 // work runs the jobs at the same time, judges them and brings their trajectories home.
-func work(ctx context.Context, o Options, rack rackrig.Rack, phones map[int]*rackrig.Phone, say func(string, ...any)) error {
+func (s *stage) work(ctx context.Context) error {
 	var running sync.WaitGroup
 	results := make([]error, len(jobs))
 	for i, j := range jobs {
-		running.Go(func() { results[i] = do(ctx, o, rack, phones[j.slot], j, say) })
+		running.Go(func() {
+			if err := s.do(ctx, j); err != nil {
+				results[i] = fmt.Errorf("slot %d: %w", j.slot, err)
+			}
+		})
 	}
 	running.Wait()
 	return errors.Join(results...)
 }
 
-func do(ctx context.Context, o Options, rack rackrig.Rack, phone *rackrig.Phone, j job, say func(string, ...any)) error {
-	say("slot %d  goal: %s", j.slot, j.goal)
-	folder := filepath.Join(rack.Scratch(), fmt.Sprintf("trajectory-%d", j.slot))
-	out := &lines{each: func(line string) { say("slot %d  %s", j.slot, line) }}
-	exit, err := rack.Ctl(ctx, out, "task", "run", "--slot", fmt.Sprint(j.slot), "--goal", j.goal, "--trajectory", folder)
+func (s *stage) do(ctx context.Context, j job) error {
+	s.say("slot %d  rackcloud task submit --slot %d --goal %q", j.slot, j.slot, j.goal)
+	id, err := s.cloud.Submit(ctx, "--slot", fmt.Sprint(j.slot), "--goal", j.goal)
 	if err != nil {
-		return fmt.Errorf("slot %d: %w", j.slot, err)
-	}
-	if exit != 0 {
-		return fmt.Errorf("slot %d: the task ended with exit code %d", j.slot, exit)
-	}
-	if !phone.Did(j.done) {
-		return fmt.Errorf("slot %d: rackd says the task is done, but the app has not noted %q; it noted %q", j.slot, j.done, phone.Screen.Journal())
-	}
-	say("slot %d  the app confirms: %s", j.slot, j.done)
-	home := filepath.Join(o.Out, fmt.Sprintf("slot-%d", j.slot))
-	if err := errors.Join(os.MkdirAll(o.Out, 0o755), os.RemoveAll(home)); err != nil {
 		return err
 	}
-	if err := rack.Fetch(ctx, folder, home); err != nil {
-		return fmt.Errorf("slot %d: fetch the trajectory: %w", j.slot, err)
+	local, err := s.claimed(ctx, id)
+	if err != nil {
+		return err
 	}
-	say("slot %d  look through it: %s", j.slot, filepath.Join(home, "index.html"))
+	folder := filepath.Join(s.rack.Scratch(), fmt.Sprintf("trajectory-%d", j.slot))
+	out := &lines{each: func(line string) { s.say("slot %d  %s", j.slot, line) }}
+	exit, err := s.rack.Ctl(ctx, out, "task", "watch", local, "--trajectory", folder)
+	if err != nil {
+		return err
+	}
+	if exit != 0 {
+		return fmt.Errorf("the task ended with exit code %d", exit)
+	}
+	told, err := s.cloud.Await(ctx, id)
+	if err != nil {
+		return err
+	}
+	if told.State != "succeeded" || told.Attempt != 1 {
+		return fmt.Errorf("the cloud says that the task is %s after %d attempts", told.State, told.Attempt)
+	}
+	if err := s.decided(ctx, j, id); err != nil {
+		return err
+	}
+	if phone := s.phones[j.slot]; !phone.Did(j.done) {
+		return fmt.Errorf("the task is said to be done, but the app has not noted %q; it noted %q", j.done, phone.Screen.Journal())
+	}
+	s.say("slot %d  the app confirms: %s", j.slot, j.done)
+	home := filepath.Join(s.o.Out, fmt.Sprintf("slot-%d", j.slot))
+	if err := errors.Join(os.MkdirAll(s.o.Out, 0o755), os.RemoveAll(home)); err != nil {
+		return err
+	}
+	if err := s.rack.Fetch(ctx, folder, home); err != nil {
+		return fmt.Errorf("fetch the trajectory: %w", err)
+	}
+	s.say("slot %d  look through it: %s", j.slot, filepath.Join(home, "index.html"))
 	return nil
+}
+
+// claimed waits until the rack has a task of the cloud and returns the rack's own id of it.
+func (s *stage) claimed(ctx context.Context, id string) (string, error) {
+	for {
+		var out bytes.Buffer
+		var list action.TaskList
+		exit, err := s.rack.Ctl(ctx, &out, "task", "list", "--json")
+		if err == nil && exit == 0 && json.Unmarshal(out.Bytes(), &list) == nil {
+			for _, t := range list.Tasks {
+				if t.CloudTask == id {
+					return t.ID, nil
+				}
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return "", fmt.Errorf("the rack does not claim task %s: %w", id, ctx.Err())
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+// decided wants the cloud's log of the task's decisions, without gaps.
+func (s *stage) decided(ctx context.Context, j job, id string) error {
+	var log []cloudrig.Decision
+	if err := s.cloud.Ask(ctx, &log, "decisions", id); err != nil {
+		return err
+	}
+	for i, d := range log {
+		if d.Step != i {
+			return fmt.Errorf("decision %d has the index %d", i, d.Step)
+		}
+	}
+	if len(log) == 0 {
+		return errors.New("the cloud has no decision of the task")
+	}
+	s.say("slot %d  rackcloud decisions: %d, the last is %s", j.slot, len(log), log[len(log)-1].Tool)
+	return nil
+}
+
+// explain adds the end of both logs to an error.
+func (s *stage) explain(err error) error {
+	if s.rack != nil {
+		err = explain(err, s.rack)
+	}
+	return fmt.Errorf("%w\nthe end of rackcloud's log:\n%s", err, tail(s.cloud.Log()))
+}
+
+func tail(log string) string {
+	all := strings.Split(strings.TrimSpace(log), "\n")
+	return strings.Join(all[max(0, len(all)-40):], "\n")
 }
 
 // explain adds the end of rackd's log to an error.
 func explain(err error, rack rackrig.Rack) error {
-	log := strings.Split(strings.TrimSpace(rack.Log()), "\n")
-	log = log[max(0, len(log)-40):]
-	return fmt.Errorf("%w\nthe end of the log:\n%s", err, strings.Join(log, "\n"))
+	return fmt.Errorf("%w\nthe end of the log:\n%s", err, tail(rack.Log()))
 }
 
 // lines cuts what is written into lines.

@@ -32,7 +32,7 @@ func runDemo(t *testing.T, native bool, misses int) (string, time.Duration) {
 	for _, slot := range []string{"slot-1", "slot-3"} {
 		checkTrajectory(t, filepath.Join(out, slot), misses)
 	}
-	for _, want := range []string{"basket: Kettle x1", "message sent to Ana: The new rack works", "step 1:"} {
+	for _, want := range []string{"basket: Kettle x1", "message sent to Ana: The new rack works", "step 1:", "the rack is online", "rackcloud decisions: "} {
 		if !strings.Contains(printed.String(), want) {
 			t.Errorf("the demo does not print %q:\n%s", want, printed.String())
 		}

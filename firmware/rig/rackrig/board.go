@@ -17,6 +17,7 @@ const (
 	guestConfig  = "/etc/phonerack/rackd.toml"
 	guestBoard   = "/etc/phonerack/board.toml"
 	guestRules   = "/etc/phonerack/rules.yaml"
+	GuestBundle  = "/etc/phonerack/identity.json"
 	guestState   = "/var/lib/rackd"
 	guestRuntime = "/run/rackd"
 	guestScratch = "/tmp"
@@ -29,6 +30,8 @@ type BoardSpec struct {
 	Files  map[string]string // further files: guest path -> host path
 	Rules  string            // of the planner, YAML; "" for those that rackd ships with
 	Memory int               // MiB; 0 for the rig's default
+	Config string            // added to rackd's configuration
+	Bundle string            // of the cloud, a file of this machine; the configuration names it GuestBundle. "" for none
 }
 
 // Board is a rack on the emulated board.
@@ -61,6 +64,10 @@ func BootBoard(ctx context.Context, kit *rig.Kit, spec BoardSpec) (*Board, error
 	if spec.Rules != "" {
 		config.Contents[guestConfig] += fmt.Sprintf("[planner]\nrules = %q\n", guestRules)
 		config.Contents[guestRules] = spec.Rules
+	}
+	config.Contents[guestConfig] += spec.Config
+	if spec.Bundle != "" {
+		config.Network, config.Files[GuestBundle] = true, spec.Bundle
 	}
 	for guest, host := range spec.Files {
 		config.Files[guest] = host

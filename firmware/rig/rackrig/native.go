@@ -21,15 +21,16 @@ type Native struct {
 	dir      string
 	programs Programs
 	rackd    *exec.Cmd
-	ended    chan struct{} // closed when rackd has ended
+	ended    chan struct{} // closed when rackd has ended; nil as rackd
 	log      lockedBuffer
 
 	cancel context.CancelFunc
 	phones sync.WaitGroup
 }
 
-// StartNative starts rackd with phones in a folder that the caller removes. It returns when rackd answers.
-func StartNative(ctx context.Context, dir string, phones []*Phone) (*Native, error) {
+// StartNative starts rackd with phones in a folder that the caller removes; more is added to its configuration. It
+// returns when rackd answers.
+func StartNative(ctx context.Context, dir string, phones []*Phone, more string) (*Native, error) {
 	bin := filepath.Join(dir, "bin")
 	if err := os.MkdirAll(bin, 0o755); err != nil {
 		return nil, err
@@ -39,7 +40,7 @@ func StartNative(ctx context.Context, dir string, phones []*Phone) (*Native, err
 		return nil, err
 	}
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	n := &Native{dir: dir, programs: programs, cancel: cancel, ended: make(chan struct{})}
+	n := &Native{dir: dir, programs: programs, cancel: cancel}
 	var config strings.Builder
 	fmt.Fprintf(&config, "[rack]\nid = \"native\"\nstate = \"state\"\nruntime = \"run\"\n\n[usb]\nenabled = false\n")
 	for _, p := range phones {
@@ -49,7 +50,11 @@ func StartNative(ctx context.Context, dir string, phones []*Phone) (*Native, err
 		}
 		fmt.Fprintf(&config, "\n[[stream]]\nslot = %d\naddress = %q\n", p.Slot, "unix:"+socket)
 	}
-	if err := n.start(ctx, config.String()); err != nil {
+	config.WriteString("\n" + more)
+	if err := os.WriteFile(n.config(), []byte(config.String()), 0o600); err != nil {
+		return nil, errors.Join(err, n.Close())
+	}
+	if err := n.StartRackd(ctx); err != nil {
 		return nil, errors.Join(err, n.Close())
 	}
 	return n, nil
@@ -75,34 +80,43 @@ func (n *Native) serve(life context.Context, p *Phone, socket string) error {
 	return nil
 }
 
-func (n *Native) start(ctx context.Context, config string) error {
-	file := filepath.Join(n.dir, "rackd.toml")
-	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+func (n *Native) config() string { return filepath.Join(n.dir, "rackd.toml") }
+
+// StartRackd starts rackd, at first or after it was killed, and waits until it answers.
+func (n *Native) StartRackd(ctx context.Context) error {
+	rackd, ended := exec.Command(n.programs.Rackd, "run", "--config", n.config()), make(chan struct{})
+	rackd.Stderr = &n.log
+	rackd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := rackd.Start(); err != nil {
 		return err
 	}
-	n.rackd = exec.Command(n.programs.Rackd, "run", "--config", file)
-	n.rackd.Stderr = &n.log
-	n.rackd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := n.rackd.Start(); err != nil {
-		n.rackd = nil
-		return err
-	}
+	n.rackd, n.ended = rackd, ended
 	go func() {
-		defer close(n.ended)
-		_ = n.rackd.Wait() // how it ended is for Close to say
+		defer close(ended)
+		_ = rackd.Wait() // how it ended is for Close to say
 	}()
 	for {
 		if exit, err := n.Ctl(ctx, io.Discard, "actions", "--json"); err == nil && exit == 0 {
 			return nil
 		}
 		select {
-		case <-n.ended:
+		case <-ended:
 			return fmt.Errorf("rackd ended at once:\n%s", n.log.String())
 		case <-ctx.Done():
 			return fmt.Errorf("rackd does not answer: %w\n%s", ctx.Err(), n.log.String())
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
+}
+
+// Kill ends rackd at once, as kill -9 does. StartRackd may follow.
+func (n *Native) Kill() {
+	if n.rackd == nil {
+		return
+	}
+	_ = n.rackd.Process.Kill() // it may have ended by itself
+	<-n.ended
+	n.rackd = nil
 }
 
 // Ctl implements Rack.
