@@ -249,6 +249,7 @@ func (c *Cloud) Await(ctx context.Context, id string) (Task, error) {
 
 // Decision is a decision as rackcloud decisions tells it.
 type Decision struct {
-	Step int    `json:"step_index"`
-	Tool string `json:"tool_name"`
+	Attempt int    `json:"attempt"`
+	Step    int    `json:"step_index"`
+	Tool    string `json:"tool_name"`
 }
