@@ -48,6 +48,7 @@ type commands struct {
 	Link      linkCommands   `cmd:"" help:"Show the link to the cloud."`
 	Helpers   helperCommands `cmd:"" help:"Install and remove the helper apps of a phone."`
 	Task      taskCommands   `cmd:"" help:"Run and follow tasks."`
+	Frame     frameCommands  `cmd:"" help:"Sign and check messages between rack and cloud."`
 	Actions   actionsCommand `cmd:"" help:"List what rackd can be asked for, with schemas."`
 }
 

@@ -30,8 +30,6 @@ host_packages=(
 	# emulated board
 	qemu-system-arm device-tree-compiler cpio kmod xz-utils e2fsprogs mmdebstrap debian-archive-keyring
 	iproute2 util-linux openssl
-	# a broker that is not ours, for the tests of the link and of the cloud's bus
-	mosquitto mosquitto-clients
 	# the cloud side's tests start one of their own
 	postgresql
 	# what the unpacked adb and adbd link against

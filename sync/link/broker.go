@@ -58,7 +58,7 @@ type broker struct {
 func (l *Link) connect(ctx context.Context, will []byte) (*broker, error) {
 	ctx, cancel := context.WithTimeout(ctx, connectTime)
 	defer cancel()
-	password, err := l.password()
+	credentials, err := l.credentials()
 	if err != nil {
 		return nil, err
 	}
@@ -67,9 +67,9 @@ func (l *Link) connect(ctx context.Context, will []byte) (*broker, error) {
 		overflow: func() { l.counters.add("refused_overflow") },
 	}
 	stop := func() bool { return true }
-	o := b.options(l, will, password)
+	o := b.options(l, will, credentials.Password)
 	o.SetCustomOpenConnectionFn(func(*url.URL, mqtt.ClientOptions) (net.Conn, error) {
-		conn, err := l.dial(ctx)
+		conn, err := l.dial(ctx, credentials)
 		if err != nil {
 			return nil, err
 		}

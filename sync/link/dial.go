@@ -29,12 +29,12 @@ const connectTime = 20 * time.Second
 const websocketBuffer = 64 << 10
 
 // dial opens the byte stream to the broker.
-func (l *Link) dial(ctx context.Context) (net.Conn, error) {
+func (l *Link) dial(ctx context.Context, c Credentials) (net.Conn, error) {
 	secure := l.broker.Scheme != "tcp" && l.broker.Scheme != "mqtt" && l.broker.Scheme != "ws"
 	var config *tls.Config
 	if secure {
 		var err error
-		if config, err = l.tlsConfig(); err != nil {
+		if config, err = l.tlsConfig(c); err != nil {
 			return nil, err
 		}
 	}
@@ -180,34 +180,26 @@ func (l *Link) dialConnect(ctx context.Context, via *url.URL, address string) (n
 	return conn, nil
 }
 
-// tlsConfig reads the files, which may have been replaced since the last connect.
-func (l *Link) tlsConfig() (*tls.Config, error) {
-	o := l.o.TLS
-	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: o.ServerName, Time: l.verificationTime}
-	if c.ServerName == "" {
-		c.ServerName = l.broker.Hostname()
+// tlsConfig makes the settings of one connect.
+func (l *Link) tlsConfig(c Credentials) (*tls.Config, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: l.o.TLS.ServerName, Time: l.verificationTime}
+	if config.ServerName == "" {
+		config.ServerName = l.broker.Hostname()
 	}
-	if o.CAFile != "" {
-		pem, err := os.ReadFile(o.CAFile)
-		if err != nil {
-			return nil, fmt.Errorf("certificate authority: %w", err)
-		}
-		c.RootCAs = x509.NewCertPool()
-		if !c.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("certificate authority: %s has no certificate", o.CAFile)
+	if c.CA != "" {
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM([]byte(c.CA)) {
+			return nil, errors.New("certificate authority: the file has no certificate")
 		}
 	}
-	if o.CertFile != "" {
-		if err := private(o.KeyFile); err != nil {
-			return nil, err
-		}
-		pair, err := tls.LoadX509KeyPair(o.CertFile, o.KeyFile)
+	if c.Certificate != "" {
+		pair, err := tls.X509KeyPair([]byte(c.Certificate), []byte(c.Key))
 		if err != nil {
 			return nil, fmt.Errorf("client certificate: %w", err)
 		}
-		c.Certificates = []tls.Certificate{pair}
+		config.Certificates = []tls.Certificate{pair}
 	}
-	return c, nil
+	return config, nil
 }
 
 // verificationTime is what certificates are judged by: a board without a clock
@@ -220,19 +212,43 @@ func (l *Link) verificationTime() time.Time {
 	return now
 }
 
-// password reads the broker's password, empty without a file.
-func (l *Link) password() (string, error) {
-	if l.o.PasswordFile == "" {
-		return "", nil
+// credentials reads what may have been replaced since the last connect.
+func (l *Link) credentials() (c Credentials, err error) {
+	if l.o.Credentials != nil {
+		if c, err = l.o.Credentials(); err != nil {
+			err = fmt.Errorf("credentials of the rack: %w", err)
+		}
+		return c, err
 	}
-	if err := private(l.o.PasswordFile); err != nil {
-		return "", err
+	for _, f := range []struct {
+		path   string
+		secret bool
+		to     *string
+	}{
+		{l.o.TLS.CAFile, false, &c.CA},
+		{l.o.TLS.CertFile, false, &c.Certificate},
+		{l.o.TLS.KeyFile, true, &c.Key},
+		{l.o.PasswordFile, true, &c.Password},
+	} {
+		if f.path == "" {
+			continue
+		}
+		if f.secret {
+			if err := private(f.path); err != nil {
+				return c, err
+			}
+		}
+		raw, err := os.ReadFile(f.path)
+		if err != nil {
+			return c, fmt.Errorf("credentials of the rack: %w", err)
+		}
+		*f.to = string(raw)
 	}
-	raw, err := os.ReadFile(l.o.PasswordFile)
-	if err != nil {
-		return "", fmt.Errorf("broker password: %w", err)
+	c.Password = strings.TrimRight(c.Password, "\r\n")
+	if l.o.TLS.CAFile != "" && c.CA == "" {
+		return c, fmt.Errorf("certificate authority: %s has no certificate", l.o.TLS.CAFile)
 	}
-	return strings.TrimRight(string(raw), "\r\n"), nil
+	return c, nil
 }
 
 // private refuses a secret's file that others may read.

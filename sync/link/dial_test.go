@@ -225,6 +225,35 @@ func TestTLSRefuses(t *testing.T) {
 	}
 }
 
+// A rack that was enrolled has all of it in one bundle.
+func TestCredentialsComeFromAFunctionAtEachConnect(t *testing.T) {
+	dialogue(t, func(t *testing.T, b *bench) {
+		_, seen := secure(t, b)
+		files := b.o.TLS
+		b.o.TLS, b.o.Floor = link.TLS{}, noon.Add(-time.Hour)
+		b.o.Credentials = func() (link.Credentials, error) {
+			var c link.Credentials
+			for path, to := range map[string]*string{files.CAFile: &c.CA, files.CertFile: &c.Certificate, files.KeyFile: &c.Key} {
+				raw, err := os.ReadFile(path)
+				if err != nil {
+					return c, err
+				}
+				*to = string(raw)
+			}
+			c.Password = "s3cret"
+			return c, nil
+		}
+		b.online()
+		b.rotate("rack-1-again")
+		b.broker.HangUpAll()
+		time.Sleep(2 * time.Minute)
+		b.waitOnline()
+		if n := seen.Load(); *n != "rack-1-again" || string(b.broker.Connects()[1].Password) != "s3cret" {
+			t.Errorf("the broker saw %s", *n)
+		}
+	})
+}
+
 func TestPasswordComesFromAPrivateFile(t *testing.T) {
 	dialogue(t, func(t *testing.T, b *bench) {
 		b.o.PasswordFile = write(t, filepath.Join(t.TempDir(), "password"), []byte("s3cret word\n"), 0o644)

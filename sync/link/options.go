@@ -43,7 +43,10 @@ type Options struct {
 
 	TLS          TLS
 	PasswordFile string // broker-only password; not readable by others; read at each connect
-	Proxy        string // http://, https:// or socks5://; empty for none
+	// Credentials gives, at each connect, what TLS and PasswordFile would name files
+	// of; they then stay empty, but for TLS.ServerName.
+	Credentials func() (Credentials, error)
+	Proxy       string // http://, https:// or socks5://; empty for none
 	// ProxyFromEnvironment asks HTTP_PROXY, HTTPS_PROXY and NO_PROXY where Proxy is
 	// empty. Without it the environment is never read.
 	ProxyFromEnvironment bool
@@ -71,6 +74,15 @@ type TLS struct {
 	ServerName string // if it is not the broker's host
 }
 
+// Credentials are those of an enrolment. Certificates and key are PEM; what is
+// empty is not used.
+type Credentials struct {
+	CA          string // the only authorities that count
+	Certificate string
+	Key         string
+	Password    string // for the broker alone
+}
+
 // Defaults of Options.
 const (
 	DefaultOutboxBytes = 32 << 20
@@ -96,6 +108,9 @@ func (o *Options) check() (*url.URL, error) {
 	}
 	if o.Keys == nil || o.Bucket == nil || o.Boot == "" || o.Generation == 0 {
 		return nil, errors.New("keys, bucket, boot and generation are needed")
+	}
+	if o.Credentials != nil && (o.TLS.CAFile != "" || o.TLS.CertFile != "" || o.PasswordFile != "") {
+		return nil, errors.New("credentials come from their function or from files, not from both")
 	}
 	if (o.TLS.CertFile == "") != (o.TLS.KeyFile == "") {
 		return nil, errors.New("a certificate needs its key, and a key its certificate")
