@@ -35,7 +35,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		inFlight: gauge("in_flight", "Requests that are worked on."),
 		panics:   prometheus.NewCounter(counter("panics_total", "Panics that were contained.")),
 		pruned:   prometheus.NewCounterVec(counter("pruned_total", "Rows that retention removed, by kind."), []string{"kind"}),
-		left:     gauge("retention_unfinished", "1 if the last run of retention left rows that are due, else 0."),
+		left:     gauge("retention_left", "Decisions that were due and still there after the last run of retention, counted up to 100000."),
 	}
 	if reg != nil {
 		reg.MustRegister(m.requests, m.answered, m.latency, m.tokens, m.inFlight, m.panics, m.pruned, m.left)

@@ -89,10 +89,7 @@ func (r Retention) once(ctx context.Context) bool {
 		r.Logger.Error("retention failed", "error", err)
 		return true
 	}
-	r.Metrics.left.Set(0)
-	if !p.Done {
-		r.Metrics.left.Set(1)
-	}
+	r.Metrics.left.Set(float64(p.Left))
 	if p.Decisions+p.Requests+p.Audits > 0 {
 		r.Logger.Info("old records removed", "decisions", p.Decisions, "requests", p.Requests, "audits", p.Audits, "done", p.Done)
 	}

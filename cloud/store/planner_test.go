@@ -177,12 +177,12 @@ func testPrune(t *testing.T, p place) {
 	}
 	window := store.PruneOptions{Before: start.Add(time.Minute), Batch: 50}
 	window.Budget = time.Nanosecond
-	if got := must(s.System().Prune(ctx, window))(t); got.Done || got.Decisions != 0 {
+	if got := must(s.System().Prune(ctx, window))(t); got.Done || got.Decisions != 0 || got.Left != steps {
 		t.Errorf("without a budget pruned %+v", got)
 	}
 	window.Budget = 0
 	got := must(s.System().Prune(ctx, window))(t)
-	if !got.Done || got.Decisions != steps || got.Requests != steps {
+	if !got.Done || got.Decisions != steps || got.Requests != steps || got.Left != 0 {
 		t.Errorf("pruned %+v", got)
 	}
 	equal(t, "old", count(old), 0)

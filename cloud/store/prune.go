@@ -10,6 +10,7 @@ const (
 	pruneBudget = time.Minute
 	loosePlan   = time.Hour      // how long a request outside a task can be repeated
 	usedWindows = 48 * time.Hour // windows of limits that old count for nothing
+	mostLeft    = 100_000        // counting more would take as long as pruning
 )
 
 // prunable selects the tasks to look at. Those that were pruned before are out of the index, or each batch would go
@@ -50,6 +51,15 @@ func (y *System) Prune(ctx context.Context, o PruneOptions) (p Pruned, err error
 		{&p.Windows, `DELETE FROM profile_days WHERE (profile, day) IN (SELECT profile, day FROM profile_days WHERE day < ? LIMIT ?)`, []any{day}},
 	} {
 		if err = y.batches(ctx, end, o.Batch, j.count, &p.Done, j.q, j.args); err != nil {
+			return p, err
+		}
+	}
+	if !p.Done {
+		err = y.s.read(ctx, Scope{}, func(t *tx) error {
+			return t.row(`SELECT COUNT(*) FROM (SELECT d.step FROM tasks k CROSS JOIN decisions d WHERE `+prunable+` AND d.task = k.id LIMIT ?) due`,
+				ms(o.Before), mostLeft).Scan(&p.Left)
+		})
+		if err != nil {
 			return p, err
 		}
 	}

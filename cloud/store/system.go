@@ -53,6 +53,7 @@ type Pruned struct {
 	Audits    int64
 	Windows   int64 // used windows of limits
 	Done      bool  // false: the budget ended first
+	Left      int64 // decisions that are due and still there, counted up to 100,000; 0 if Done
 }
 
 // Sealed is one sealed value, for sealing it anew.
