@@ -284,7 +284,8 @@ func (f *Fleet) tellAgain(c wire.Command) error {
 		}
 		s := wire.CommandStatus{CommandID: c.CommandID, Version: forgottenVersion, Status: wire.CommandUnknown}
 		if ok {
-			s.Status, s.Error = wire.CommandRejected, wire.Refuse(wire.RequestConflict, map[string]any{"request": c.CommandID})
+			s.Version, s.Status = 1, wire.CommandRejected
+			s.Error = wire.Refuse(wire.RequestConflict, map[string]any{"request": c.CommandID})
 		}
 		_, err := f.o.Outbox.PutTx(b.Tx(), link.Entry{Type: wire.TypeCommandStatus, Body: s})
 		return err
