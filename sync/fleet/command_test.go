@@ -52,7 +52,7 @@ func TestACommandIsAcceptedRunAndReported(t *testing.T) {
 			Detail: json.RawMessage(`{"a":1}`), Attachments: []wire.Attachment{{Name: "screen", Type: "image/jpeg", Data: []byte("x")}},
 		}
 		w.start(0)
-		time.Sleep(time.Second)
+		pass(time.Second)
 		c := w.send("once", 1, time.Hour)
 		w.settle(time.Minute)
 		wantStates(t, w, c.CommandID, wire.CommandAccepted, wire.CommandRunning, wire.CommandSucceeded)
@@ -77,7 +77,7 @@ func TestHowACommandEnds(t *testing.T) {
 			life(t, func(t *testing.T, w *world) {
 				w.phones.fail = test.err
 				w.start(0)
-				time.Sleep(time.Second)
+				pass(time.Second)
 				c := w.send("once", 1, time.Hour)
 				w.settle(time.Minute)
 				wantStates(t, w, c.CommandID, wire.CommandAccepted, wire.CommandRunning, test.want)
@@ -93,11 +93,11 @@ func TestACommandHasABoundedTime(t *testing.T) {
 	life(t, func(t *testing.T, w *world) {
 		w.phones.hold, w.commandTime = make(chan struct{}), 30*time.Second
 		w.start(0)
-		time.Sleep(time.Second)
+		pass(time.Second)
 		c := w.send("once", 1, time.Hour)
-		time.Sleep(25 * time.Second)
+		pass(25 * time.Second)
 		wantStates(t, w, c.CommandID, wire.CommandAccepted, wire.CommandRunning)
-		time.Sleep(10 * time.Second)
+		pass(10 * time.Second)
 		wantStates(t, w, c.CommandID, wire.CommandAccepted, wire.CommandRunning, wire.CommandTimedOut)
 	})
 }
@@ -115,11 +115,11 @@ func TestACommandThatCannotBeIsRejected(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			life(t, func(t *testing.T, w *world) {
 				w.start(0)
-				time.Sleep(time.Second)
+				pass(time.Second)
 				c := w.cloud.command("once", 0, time.Hour)
 				test.spoil(&c)
 				w.p.push(wire.TypeExecute, c)
-				time.Sleep(time.Second)
+				pass(time.Second)
 				wantStates(t, w, c.CommandID, wire.CommandRejected)
 				if s := w.cloud.status(c.CommandID); s[0].Error.Code != test.code || w.ran(c.CommandID) != 0 {
 					t.Errorf("%+v", s)
@@ -132,11 +132,11 @@ func TestACommandThatCannotBeIsRejected(t *testing.T) {
 func TestACommandWithoutNumberOrIDIsIgnored(t *testing.T) {
 	life(t, func(t *testing.T, w *world) {
 		w.start(0)
-		time.Sleep(time.Second)
+		pass(time.Second)
 		for _, c := range []wire.Command{{CommandID: "x", Name: "once"}, {Seq: 1, Name: "once"}, {Seq: 1, CommandID: strings.Repeat("x", 65)}} {
 			w.p.push(wire.TypeExecute, c)
 		}
-		time.Sleep(time.Second)
+		pass(time.Second)
 		if n := len(w.cloud.statuses); n != 0 || len(w.phones.executed) != 0 {
 			t.Errorf("%d statuses", n)
 		}
@@ -151,7 +151,7 @@ func TestAReportThatNoFrameCarriesIsLeftOut(t *testing.T) {
 			life(t, func(t *testing.T, w *world) {
 				w.phones.report = fleet.Report{Detail: json.RawMessage(detail)}
 				w.start(0)
-				time.Sleep(time.Second)
+				pass(time.Second)
 				c := w.send("once", 1, time.Hour)
 				w.settle(time.Minute)
 				wantStates(t, w, c.CommandID, wire.CommandAccepted, wire.CommandRunning, wire.CommandSucceeded)
@@ -167,11 +167,11 @@ func TestOrderHoldsForATargetAndTargetsRunSideBySide(t *testing.T) {
 	life(t, func(t *testing.T, w *world) {
 		w.phones.hold = make(chan struct{})
 		w.start(0)
-		time.Sleep(time.Second)
+		pass(time.Second)
 		for i := range 6 {
 			w.send("once", i%2, time.Hour) // 1, 3, 5 for the rack, 2, 4, 6 for the slot
 		}
-		time.Sleep(time.Second)
+		pass(time.Second)
 		var order []string
 		w.phones.do(func() { order = slices.Sorted(slices.Values(w.phones.order)) })
 		if !slices.Equal(order, []string{"once-1", "once-2"}) {
@@ -199,7 +199,7 @@ func TestTheFirstWelcomeOfADatabaseSaysWhereToGoOn(t *testing.T) {
 	life(t, func(t *testing.T, w *world) {
 		w.cloud.base = 17
 		w.start(0)
-		time.Sleep(time.Second)
+		pass(time.Second)
 		w.send("once", 0, time.Hour)
 		w.settle(time.Minute)
 		if p := bodies[wire.Pending](w); p[0].After != 17 || w.ran("once-18") != 1 {
@@ -210,9 +210,9 @@ func TestTheFirstWelcomeOfADatabaseSaysWhereToGoOn(t *testing.T) {
 		w.cloud.base = 100
 		w.cloud.mu.Unlock()
 		w.cloud.setOnline(false)
-		time.Sleep(time.Second)
+		pass(time.Second)
 		w.cloud.setOnline(true)
-		time.Sleep(time.Second)
+		pass(time.Second)
 		if p := bodies[wire.Pending](w); p[len(p)-1].After != 18 {
 			t.Errorf("%+v", p)
 		}
@@ -236,7 +236,7 @@ func TestWhatWasNotPushedIsAskedFor(t *testing.T) {
 	t.Run("when one is missing before a pushed one", func(t *testing.T) {
 		life(t, func(t *testing.T, w *world) {
 			w.start(0)
-			time.Sleep(time.Second)
+			pass(time.Second)
 			w.cloud.command("once", 1, time.Hour)
 			last := w.send("once", 1, time.Hour)
 			w.p.push(wire.TypeExecute, last)
@@ -250,7 +250,7 @@ func TestWhatWasNotPushedIsAskedFor(t *testing.T) {
 		life(t, func(t *testing.T, w *world) {
 			w.cloud.command("once", 1, time.Millisecond)
 			w.cloud.command("once", 1, time.Hour)
-			time.Sleep(time.Second)
+			pass(time.Second)
 			w.start(0)
 			w.settle(time.Minute)
 			if !slices.Equal(w.phones.order, []string{"once-2"}) {
@@ -277,7 +277,7 @@ func TestWhatWasNotPushedIsAskedFor(t *testing.T) {
 				return wire.TypeCommands, wire.Commands{More: true}, c.Type == wire.TypePending
 			}
 			w.start(0)
-			time.Sleep(time.Minute)
+			pass(time.Minute)
 			if n := w.cloud.count(wire.TypePending); n > 2 {
 				t.Errorf("asked %d times", n)
 			}
@@ -289,19 +289,19 @@ func TestWhatWasNotPushedIsAskedFor(t *testing.T) {
 func TestReport03_AnOldCommandAtEachConnectRunsOnce(t *testing.T) {
 	life(t, func(t *testing.T, w *world) {
 		w.start(0)
-		time.Sleep(time.Second)
+		pass(time.Second)
 		c := w.send("once", 1, time.Hour)
 		w.settle(time.Minute)
 		for i := range 4 {
 			w.cloud.setOnline(false)
-			time.Sleep(time.Second)
+			pass(time.Second)
 			if i%2 == 1 {
 				w.p.end()
 				w.start(0)
 			}
 			w.cloud.setOnline(true)
 			w.p.push(wire.TypeExecute, c)
-			time.Sleep(5 * time.Second)
+			pass(5 * time.Second)
 		}
 		if n := w.ran(c.CommandID); n != 1 {
 			t.Errorf("it ran %d times", n)
@@ -323,15 +323,15 @@ func TestReport04_DeliveredIsNotExecuted(t *testing.T) {
 	life(t, func(t *testing.T, w *world) {
 		w.phones.hold = make(chan struct{})
 		w.start(0)
-		time.Sleep(time.Second)
+		pass(time.Second)
 		c, next := w.send("once", 1, time.Hour), w.send("once", 1, time.Hour)
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		wantStates(t, w, c.CommandID, wire.CommandAccepted, wire.CommandRunning)
 		wantStates(t, w, next.CommandID, wire.CommandAccepted)
 		w.cloud.setOnline(false)
 		w.p.push(wire.TypeExecute, w.cloud.command("once", 1, time.Hour)) // never delivered
 		w.phones.hold <- struct{}{}
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		wantStates(t, w, c.CommandID, wire.CommandAccepted, wire.CommandRunning) // done, and not told yet
 		w.cloud.setOnline(true)
 		close(w.phones.hold)
@@ -346,16 +346,16 @@ func TestWhatARestartDoesToCommands(t *testing.T) {
 	life(t, func(t *testing.T, w *world) {
 		w.phones.hold = make(chan struct{})
 		w.start(0)
-		time.Sleep(time.Second)
+		pass(time.Second)
 		cut, again := w.send("once", 1, time.Hour), w.send("ping", 2, time.Hour)
 		waiting, late := w.send("once", 1, time.Hour), w.send("once", 2, 10*time.Second)
-		time.Sleep(time.Second)
+		pass(time.Second)
 		w.p.end()
 		close(w.phones.hold)
-		time.Sleep(20 * time.Second)
+		pass(20 * time.Second)
 		w.cloud.setOnline(false)
 		w.start(0)
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		if w.ran(waiting.CommandID) != 0 {
 			t.Error("a command ran before the cloud's time was known")
 		}
@@ -376,12 +376,12 @@ func TestWhatARestartDoesToCommands(t *testing.T) {
 func TestAnotherCommandUnderAKnownNumberIsRejected(t *testing.T) {
 	life(t, func(t *testing.T, w *world) {
 		w.start(0)
-		time.Sleep(time.Second)
+		pass(time.Second)
 		c := w.send("once", 1, time.Hour)
 		w.settle(time.Minute)
 		c.CommandID = "other"
 		w.p.push(wire.TypeExecute, c)
-		time.Sleep(time.Second)
+		pass(time.Second)
 		wantStates(t, w, "other", wire.CommandRejected)
 		if w.ran("other") != 0 || w.cloud.status("other")[0].Error.Code != wire.RequestConflict {
 			t.Errorf("%+v", w.cloud.status("other"))
@@ -397,31 +397,31 @@ func TestOldCommandsAreForgottenAndNeverRunAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			life(t, func(t *testing.T, w *world) {
 				w.start(0)
-				time.Sleep(time.Second)
+				pass(time.Second)
 				var all []wire.Command
 				for i := range test.count {
 					all = append(all, w.cloud.command("dance", 0, time.Hour)) // rejected, and over at once
 					w.p.push(wire.TypeExecute, all[i])
 					if i%50 == 0 {
-						time.Sleep(time.Second)
+						pass(time.Second)
 					}
 				}
-				time.Sleep(time.Second)
+				pass(time.Second)
 				w.cloud.setOnline(false)
-				time.Sleep(test.wait)
+				pass(test.wait)
 				w.cloud.setOnline(true)
-				time.Sleep(time.Second)
+				pass(time.Second)
 				w.p.push(wire.TypeExecute, w.cloud.command("dance", 0, time.Hour))
 				w.p.push(wire.TypeExecute, all[0])
 				w.p.push(wire.TypeExecute, all[0])
-				time.Sleep(time.Second)
+				pass(time.Second)
 				got := w.cloud.status(all[0].CommandID)
 				if s := got[len(got)-1]; s.Status != wire.CommandUnknown || s.Version < 1000 {
 					t.Errorf("the forgotten one is answered %+v", s)
 				}
 				if test.count > 500 {
 					w.p.push(wire.TypeExecute, all[30])
-					time.Sleep(time.Second)
+					pass(time.Second)
 					got := w.cloud.status(all[30].CommandID)
 					if s := got[len(got)-1]; s.Status != wire.CommandRejected || len(got) != 2 {
 						t.Errorf("the kept one is answered %v", states(got))
@@ -436,14 +436,14 @@ func TestCommandsBeforeTheFirstWelcomeWaitForIt(t *testing.T) {
 	life(t, func(t *testing.T, w *world) {
 		w.cloud.setOnline(false)
 		w.start(0)
-		time.Sleep(time.Second)
+		pass(time.Second)
 		c := w.cloud.command("once", 1, time.Hour)
 		m, err := wire.NewMessage(wire.TypeExecute, time.Now(), time.Minute, c)
 		if err != nil {
 			t.Fatal(err)
 		}
 		w.p.line.handlers[wire.TypeExecute](w.p.ctx, m) // it overtakes the welcome
-		time.Sleep(time.Second)
+		pass(time.Second)
 		if n := w.ran(c.CommandID); n != 0 {
 			t.Fatal(fmt.Sprint("it ran ", n, " times before the welcome"))
 		}

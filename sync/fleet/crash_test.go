@@ -17,63 +17,72 @@ import (
 // steps in turn: before and after each commit, between a request and its answer,
 // before a write and before an execution. The next life opens the file as it was.
 func TestACrashAtAnyStepLosesAndDoublesNothing(t *testing.T) {
-	seen := map[string]bool{}
-	// Goroutines take turns at random, so that lives differ in length a little.
-	for at, survived := int64(1), 0; survived < 5; at++ {
-		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(t, t.TempDir())
-			w.phones.slots = 2
-			w.phones.refuse = func(a fleet.Assignment) error {
-				if a.Task.TaskID == "odd" && a.Attempt == 1 {
-					return wire.Refuse(wire.AppMissing, map[string]any{"package": "x"})
-				}
-				return nil
-			}
-			w.cloud.submit("a", true)
-			w.cloud.submit("odd", true)
-			w.cloud.submit("b", false)
-			p := w.start(at)
-			for i, name := range []string{"once", "ping", "once", "dance"} {
-				p.push(wire.TypeExecute, w.cloud.command(name, i%2, time.Hour))
-			}
-			for range 100 {
-				time.Sleep(time.Second)
-				if p.dead.Load() || w.unsettled() == "" {
-					break
-				}
-			}
-			if !p.dead.Load() {
+	t.Run("one after the other", func(t *testing.T) {
+		// Goroutines take turns at random, so that lives differ in length a little.
+		for at, survived := int64(1), 0; survived < 5; at++ {
+			if !crash(t, at, "") {
 				survived++
 			}
-			seen[p.diedAt] = true
-			p.end()
-			p = w.start(0)
-			w.settle(10 * time.Minute)
-			for _, k := range w.cloud.tasks {
-				if k.state != wire.TaskSucceeded && !(k.TaskID == "b" && k.state == wire.TaskLost) {
-					t.Errorf("task %s is %s", k.TaskID, k.state)
-				}
+			if at > 500 {
+				t.Fatal("it never lives to the end")
 			}
-			p.end()
-			if t.Failed() {
-				t.Logf("it died at step %d, %s", at, p.diedAt)
-			}
-		})
-		if t.Failed() {
-			t.Fatalf("with death at step %d", at)
 		}
-		if at > 2000 {
-			t.Fatal("it never lives to the end")
-		}
-	}
+	})
 	for _, step := range []string{
 		"before a commit", "after a commit", "ask task.claim", "answer to task.claim", "ask task.release", "answer to task.release",
-		"ask cmd.pending", "before a write", "before an execution", "ack of task.result", "ack of cmd.status",
+		"ask cmd.pending", "answer to cmd.pending", "ask task.heartbeat", "answer to task.heartbeat",
+		"before a write", "before an execution", "ack of task.result", "ack of cmd.status",
 	} {
-		if !seen[step] {
-			t.Errorf("it never died %s", step)
-		}
+		t.Run(step, func(t *testing.T) {
+			if !crash(t, 1, step) {
+				t.Error("it lives")
+			}
+			crash(t, 2, step)
+			crash(t, 3, step)
+		})
 	}
+}
+
+// crash lives a life that dies, and another one, and tells whether the first did.
+func crash(t *testing.T, at int64, step string) (died bool) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, dir)
+		w.phones.slots = 2
+		w.phones.refuse = func(a fleet.Assignment) error {
+			if a.Task.TaskID == "odd" && a.Attempt == 1 {
+				return wire.Refuse(wire.AppMissing, map[string]any{"package": "x"})
+			}
+			return nil
+		}
+		w.cloud.submit("a", true)
+		w.cloud.submit("odd", true)
+		w.cloud.submit("b", false)
+		p := w.startToDie(at, step)
+		for i, name := range []string{"once", "ping", "once", "dance"} {
+			p.push(wire.TypeExecute, w.cloud.command(name, i%2, time.Hour))
+		}
+		for range 100 {
+			pass(time.Second)
+			if p.dead.Load() || w.unsettled() == "" {
+				break
+			}
+		}
+		died = p.dead.Load()
+		p.end()
+		next := w.start(0)
+		w.settle(10 * time.Minute)
+		for _, k := range w.cloud.tasks {
+			if k.state != wire.TaskSucceeded && !(k.TaskID == "b" && k.state == wire.TaskLost) {
+				t.Errorf("task %s is %s", k.TaskID, k.state)
+			}
+		}
+		next.end()
+		if t.Failed() {
+			t.Fatalf("it died at step %d, %s", at, p.diedAt)
+		}
+	})
+	return died
 }
 
 // TestWhateverIsLostOrRepeated drives rack and cloud at random.
@@ -107,7 +116,7 @@ func randomLife(t *rapid.T, dir string) {
 	t.Repeat(map[string]func(*rapid.T){
 		"": func(*rapid.T) { w.check() },
 		"time passes": func(t *rapid.T) {
-			time.Sleep(time.Duration(rapid.SampledFrom([]int{10, 300, 5000, 30_000, 200_000}).Draw(t, "ms")) * time.Millisecond)
+			pass(time.Duration(rapid.SampledFrom([]int{10, 300, 5000, 30_000, 200_000}).Draw(t, "ms")) * time.Millisecond)
 		},
 		"submit": func(t *rapid.T) {
 			tasks++
@@ -158,7 +167,7 @@ func randomLife(t *rapid.T, dir string) {
 			at := rapid.Int64Range(1, 40).Draw(t, "step")
 			w.p.end()
 			w.start(at)
-			time.Sleep(time.Duration(rapid.IntRange(1, 60).Draw(t, "s")) * time.Second)
+			pass(time.Duration(rapid.IntRange(1, 60).Draw(t, "s")) * time.Second)
 			w.p.end()
 			w.start(0)
 		},

@@ -16,9 +16,9 @@ func TestAHeartbeatComesEvery15SecondsAndAfterEachWelcome(t *testing.T) {
 	life(t, func(t *testing.T, w *world) {
 		w.phones.slots = 2
 		w.start(0)
-		time.Sleep(2 * time.Second)
+		pass(2 * time.Second)
 		begun := w.cloud.count(wire.TypeHeartbeat)
-		time.Sleep(60 * time.Second)
+		pass(60 * time.Second)
 		if n := w.cloud.count(wire.TypeHeartbeat) - begun; n != 4 {
 			t.Errorf("%d heartbeats in a minute", n)
 		}
@@ -27,10 +27,10 @@ func TestAHeartbeatComesEvery15SecondsAndAfterEachWelcome(t *testing.T) {
 			t.Errorf("%+v", h)
 		}
 		w.cloud.setOnline(false)
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		n := w.cloud.count(wire.TypeHeartbeat)
 		w.cloud.setOnline(true)
-		time.Sleep(time.Second)
+		pass(time.Second)
 		if w.cloud.count(wire.TypeHeartbeat) == n {
 			t.Error("no heartbeat after the welcome")
 		}
@@ -53,7 +53,7 @@ func TestWhatTheSyncDoesNotListEnds(t *testing.T) {
 					return wire.TypeSync, sync, ok && len(h.Running) > 0
 				}
 				w.start(0)
-				time.Sleep(20 * time.Second)
+				pass(20 * time.Second)
 				if c := w.cancelled(ref("t1", 1)); !slices.Equal(c, []wire.Code{wire.AttemptOver}) {
 					t.Errorf("%v", c)
 				}
@@ -77,7 +77,7 @@ func TestAnAttemptIsNotJudgedByTheAnswerToAnOlderHeartbeat(t *testing.T) {
 		}
 		w.cloud.submit("t1", false)
 		w.start(0)
-		time.Sleep(8 * time.Second)
+		pass(8 * time.Second)
 		if c := w.cancelled(ref("t1", 1)); len(c) != 0 || w.started(ref("t1", 1)) != 1 {
 			t.Errorf("%v", c)
 		}
@@ -91,7 +91,7 @@ func TestACancellationIsToldOnceByHintOrSync(t *testing.T) {
 				w.phones.think = 10 * time.Minute
 				w.cloud.submit("t1", false)
 				w.start(0)
-				time.Sleep(5 * time.Second)
+				pass(5 * time.Second)
 				w.cloud.mu.Lock()
 				w.cloud.task("t1").cancel = true
 				w.cloud.mu.Unlock()
@@ -124,7 +124,7 @@ func TestACancellationDuringTheStartIsNotLost(t *testing.T) {
 			return nil
 		}
 		w.start(0)
-		time.Sleep(3 * time.Second)
+		pass(3 * time.Second)
 		if c := w.cancelled(ref("t1", 1)); !slices.Equal(c, []wire.Code{wire.TaskCancelled}) {
 			t.Errorf("%v", c)
 		}
@@ -140,9 +140,9 @@ func TestACancelledAttemptKeepsItsLeaseWhileItEnds(t *testing.T) {
 			return wire.TypeError, wire.Refuse(wire.LimitExceeded, nil), c.Type == wire.TypeQuestion
 		}
 		w.start(0)
-		time.Sleep(5 * time.Second)
+		pass(5 * time.Second)
 		w.p.push(wire.TypeCancel, wire.Cancel{TaskID: "t1", Attempt: 1})
-		time.Sleep(100 * time.Second)
+		pass(100 * time.Second)
 		if n := w.cloud.count(wire.TypeRenew); n != 2 {
 			t.Errorf("%d renewals", n)
 		}
@@ -160,7 +160,7 @@ func TestTheSyncTellsOfALongerLease(t *testing.T) {
 			return noFault
 		}
 		w.start(0)
-		time.Sleep(4 * time.Minute)
+		pass(4 * time.Minute)
 		if c := w.cancelled(ref("t1", 1)); len(c) != 0 {
 			t.Errorf("%v", c)
 		}
@@ -173,7 +173,7 @@ func TestAQuestionIsRepeatedUntilTheCloudHasItAndItsAnswerHandedOn(t *testing.T)
 		w.cloud.submit("t1", false)
 		w.cloud.fault = first(wire.TypeQuestion, 3, loseAnswer)
 		w.start(0)
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		q := bodies[wire.Question](w)
 		if len(q) != 4 || q[3].TaskID != "t1" || q[3].Attempt != 1 || q[3].QuestionID != "q" || q[3].Text != "which?" {
 			t.Errorf("%+v", q)
@@ -187,13 +187,13 @@ func TestAnswersAreHandedOnToAttemptsThatRun(t *testing.T) {
 		w.phones.think = 10 * time.Minute
 		w.cloud.submit("t1", false)
 		w.start(0)
-		time.Sleep(5 * time.Second)
+		pass(5 * time.Second)
 		w.p.push(wire.TypeAnswer, wire.Answer{TaskID: "t1", Attempt: 1, QuestionID: "q", Text: "pushed"})
 		w.p.push(wire.TypeAnswer, wire.Answer{TaskID: "t1", Attempt: 2, QuestionID: "q", Text: "of another"})
 		w.cloud.mu.Lock()
 		w.cloud.answers = []wire.Answer{{TaskID: "t1", Attempt: 1, QuestionID: "q", Text: "synced"}}
 		w.cloud.mu.Unlock()
-		time.Sleep(15 * time.Second)
+		pass(15 * time.Second)
 		var got []string
 		w.phones.do(func() { got = w.phones.answers })
 		if !slices.Equal(got, []string{"t1/1 q pushed", "t1/1 q synced"}) {
@@ -211,7 +211,7 @@ func TestAQuestionEndsWithItsContextOrARefusal(t *testing.T) {
 			return wire.TypeError, answer, c.Type == wire.TypeQuestion
 		}
 		w.start(0)
-		time.Sleep(5 * time.Second)
+		pass(5 * time.Second)
 		var a fleet.Assignment
 		w.phones.do(func() { a = w.phones.last })
 		ctx, cancel := context.WithTimeout(w.p.ctx, time.Minute)
@@ -238,7 +238,7 @@ func TestAnEventGoesIntoTheOutbox(t *testing.T) {
 		if err := w.p.fleet.Event("bad", 0, "", func() {}); err == nil {
 			t.Error("a detail that is no JSON was taken")
 		}
-		time.Sleep(time.Second)
+		pass(time.Second)
 		e := w.cloud.events
 		if len(e) != 1 || e[0].Kind != "phone_lost" || e[0].Slot != 3 || e[0].Phone != "S" || e[0].At != now || string(e[0].Detail) != `{"n":1}` {
 			t.Errorf("%+v", e)

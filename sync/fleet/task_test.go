@@ -98,7 +98,7 @@ func TestAClaimKeepsItsIDUntilItsFateIsKnown(t *testing.T) {
 					w.cloud.submit("t1", false)
 					w.cloud.fault = first(wire.TypeClaim, 1, f)
 					w.start(0)
-					time.Sleep(5 * time.Second)
+					pass(5 * time.Second)
 					if restart {
 						w.p.end()
 						w.start(0)
@@ -129,14 +129,14 @@ func TestALeaseThatNeverArrivedIsFetchedForASlotThatIsBusyNow(t *testing.T) {
 			return nil
 		}
 		w.start(0)
-		time.Sleep(3 * time.Second)
+		pass(3 * time.Second)
 		w.phones.do(func() { w.phones.busy = map[int]bool{1: true} })
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		if n := w.cloud.count(wire.TypeRelease); n != 1 {
 			t.Fatalf("released %d times", n)
 		}
 		claims := w.cloud.count(wire.TypeClaim)
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		if n := w.cloud.count(wire.TypeClaim); n != claims {
 			t.Errorf("a busy slot went on claiming: %d, %d", claims, n)
 		}
@@ -151,9 +151,9 @@ func TestAClaimWithoutATaskWaitsAndCostsNoWrite(t *testing.T) {
 			return wire.TypeNone, wire.NoTask{}, c.Type == wire.TypeClaim
 		}
 		w.start(0)
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		steps := w.p.steps.Load()
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		c := bodies[wire.Claim](w)
 		if len(c) < 15 || len(c) > 24 {
 			t.Errorf("%d claims in two minutes, want one in 5 s and a bit", len(c))
@@ -168,7 +168,7 @@ func TestAClaimWithoutATaskWaitsAndCostsNoWrite(t *testing.T) {
 			t.Errorf("%d steps for about %d questions", n, asked/2)
 		}
 		w.phones.do(func() { w.phones.serial = "other" })
-		time.Sleep(10 * time.Second)
+		pass(10 * time.Second)
 		last := bodies[wire.Claim](w)
 		if n := last[len(last)-1]; n.ClaimID == c[0].ClaimID || n.Phone != "other1" {
 			t.Errorf("another phone claims as %+v", n)
@@ -189,7 +189,7 @@ func TestNothingIsClaimed(t *testing.T) {
 				w.start(0)
 				set(w)
 				w.cloud.submit("t1", false)
-				time.Sleep(time.Minute)
+				pass(time.Minute)
 				if n := w.cloud.count(wire.TypeClaim); n != 0 {
 					t.Errorf("%d claims", n)
 				}
@@ -202,14 +202,14 @@ func TestDrainingSaysSoAndLetsRunWhatRuns(t *testing.T) {
 	life(t, func(t *testing.T, w *world) {
 		w.cloud.submit("t1", false)
 		w.start(0)
-		time.Sleep(3 * time.Second)
+		pass(3 * time.Second)
 		w.p.fleet.Drain(true)
 		if w.p.line.presence != wire.Draining {
 			t.Errorf("it says %q", w.p.line.presence)
 		}
 		w.settle(time.Minute)
 		w.cloud.submit("t2", false)
-		time.Sleep(10 * time.Second)
+		pass(10 * time.Second)
 		if w.started(ref("t2", 1)) != 0 {
 			t.Error("it claims while it drains")
 		}
@@ -223,14 +223,14 @@ func TestALeaseCountsFromTheSendingAndIsRenewedEvery40Seconds(t *testing.T) {
 		w.phones.think = 100 * time.Second
 		w.cloud.submit("t1", false)
 		w.start(0)
-		time.Sleep(2 * time.Second)
+		pass(2 * time.Second)
 		sent := time.Second // half of the spread of first claims
 		w.phones.do(func() {
 			if got := w.phones.last.Fence; got != sent+110*time.Second {
 				t.Errorf("the fence closes at %v", got)
 			}
 		})
-		time.Sleep(81 * time.Second)
+		pass(81 * time.Second)
 		var fences []time.Duration
 		w.phones.do(func() { fences = w.phones.extended[ref("t1", 1)] })
 		if n := w.cloud.count(wire.TypeRenew); n != 2 {
@@ -252,13 +252,13 @@ func TestWithoutRenewalTheAttemptIsCancelledAtTheEndOfTheLease(t *testing.T) {
 		w.phones.think = 10 * time.Minute
 		w.cloud.submit("t1", false)
 		w.start(0)
-		time.Sleep(3 * time.Second)
+		pass(3 * time.Second)
 		w.cloud.setOnline(false)
-		time.Sleep(117 * time.Second) // 1 s after the start it was claimed, so 1 s is left
+		pass(117 * time.Second) // 1 s after the start it was claimed, so 1 s is left
 		if c := w.cancelled(ref("t1", 1)); len(c) != 0 {
 			t.Fatalf("too early: %v", c)
 		}
-		time.Sleep(2 * time.Second)
+		pass(2 * time.Second)
 		if c := w.cancelled(ref("t1", 1)); !slices.Equal(c, []wire.Code{wire.AttemptOver}) {
 			t.Fatalf("%v", c)
 		}
@@ -291,7 +291,7 @@ func TestARefusedRenewalEndsTheAttempt(t *testing.T) {
 			return wire.TypeError, wire.Refuse(wire.NotYourTask, map[string]any{"task": "t1"}), c.Type == wire.TypeRenew
 		}
 		w.start(0)
-		time.Sleep(45 * time.Second)
+		pass(45 * time.Second)
 		if c := w.cancelled(ref("t1", 1)); !slices.Equal(c, []wire.Code{wire.NotYourTask}) {
 			t.Errorf("%v", c)
 		}
@@ -312,7 +312,7 @@ func TestARefusedStartIsReleasedUntilTheCloudKnows(t *testing.T) {
 			return nil
 		}
 		w.start(0)
-		time.Sleep(5 * time.Second)
+		pass(5 * time.Second)
 		var a fleet.Assignment
 		w.phones.do(func() { a = w.phones.last })
 		if !wire.Is(a.Wrote(), wire.AttemptOver) {
@@ -371,7 +371,7 @@ func TestALeaseThatCannotBeGoesBack(t *testing.T) {
 					return "", nil, false
 				}
 				w.start(0)
-				time.Sleep(20 * time.Second)
+				pass(20 * time.Second)
 				r := bodies[wire.Release](w)
 				if len(r) == 0 || r[0].Error == nil || r[0].Error.Code != wire.BadRequest {
 					t.Errorf("%+v", r)
@@ -394,7 +394,7 @@ func TestALeaseWithAnEndlessTimeOrNameDoesNoHarm(t *testing.T) {
 			return wire.TypeLease, wire.Lease{Task: wire.Task{TaskID: id, Goal: "g"}, Attempt: 1, LeaseMS: 1 << 62, ClaimID: q.ClaimID}, ok
 		}
 		w.start(0)
-		time.Sleep(10 * time.Second)
+		pass(10 * time.Second)
 		if w.started(ref(id, 1)) != 0 {
 			t.Error("a task with such a name was started")
 		}
@@ -403,7 +403,7 @@ func TestALeaseWithAnEndlessTimeOrNameDoesNoHarm(t *testing.T) {
 		w.cloud.tasks = append(w.cloud.tasks, &cloudTask{Task: wire.Task{TaskID: id}})
 		w.cloud.attempts[ref(id, 1)] = &cloudAttempt{ref: ref(id, 1), until: time.Now().Add(time.Hour)}
 		w.cloud.mu.Unlock()
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		w.phones.do(func() {
 			if f := w.phones.last.Fence; w.phones.starts[ref(id, 1)] != 1 || f > w.boot()+time.Hour {
 				t.Errorf("the fence is at %v", f)
@@ -425,10 +425,10 @@ func TestTheLeaseOfAnAttemptThatHasEndedIsNotStartedAgain(t *testing.T) {
 			return wire.TypeLease, lease, true
 		}
 		w.start(0)
-		time.Sleep(30 * time.Second)
+		pass(30 * time.Second)
 		w.p.end()
 		w.start(0)
-		time.Sleep(30 * time.Second)
+		pass(30 * time.Second)
 		if lease.Attempt != 1 || w.started(ref("t1", 1)) != 1 || w.cloud.count(wire.TypeRelease) != 0 {
 			t.Errorf("%d starts, %d releases", w.started(ref("t1", 1)), w.cloud.count(wire.TypeRelease))
 		}
@@ -441,7 +441,7 @@ func TestASlotWaitsUntilItsResultIsAcknowledged(t *testing.T) {
 		w.cloud.submit("t2", false)
 		w.cloud.fault = first(wire.TypeResult, 100, loseRequest)
 		w.start(0)
-		time.Sleep(20 * time.Second) // 100 times 300 ms are not over
+		pass(20 * time.Second) // 100 times 300 ms are not over
 		if w.started(ref("t1", 1)) != 1 || w.cloud.count(wire.TypeClaim) != 1 {
 			t.Errorf("%d claims", w.cloud.count(wire.TypeClaim))
 		}
@@ -464,9 +464,9 @@ func TestARestartReportsWhatNobodyFinishedAsLost(t *testing.T) {
 				w.phones.think = time.Minute
 				w.cloud.submit("t1", false)
 				w.start(0)
-				time.Sleep(30 * time.Second)
+				pass(30 * time.Second)
 				if wrote {
-					time.Sleep(time.Minute)
+					pass(time.Minute)
 				}
 				w.p.end()
 				w.phones.do(func() { w.phones.think = time.Second })
@@ -494,12 +494,12 @@ func TestRecordsOfAnotherGenerationAreDroppedUnreported(t *testing.T) {
 		w.cloud.submit("t1", false)
 		w.start(0)
 		w.p.push(wire.TypeExecute, w.cloud.command("ping", 0, time.Hour))
-		time.Sleep(10 * time.Second)
+		pass(10 * time.Second)
 		w.p.end()
 		w.generation, w.cloud.base = 2, 40
 		w.start(0)
 		close(w.phones.hold)
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		if n := len(w.cloud.results); n != 0 {
 			t.Errorf("%d results", n)
 		}
@@ -518,7 +518,7 @@ func TestRunCanBeCalledAgainAndGoesOnWithWhatRuns(t *testing.T) {
 		w.phones.think = 100 * time.Second
 		w.cloud.submit("t1", false)
 		p := w.start(0)
-		time.Sleep(10 * time.Second)
+		pass(10 * time.Second)
 		if err := p.fleet.Run(p.ctx); !errors.Is(err, fleet.ErrRunning) {
 			t.Errorf("%v", err)
 		}
@@ -528,7 +528,7 @@ func TestRunCanBeCalledAgainAndGoesOnWithWhatRuns(t *testing.T) {
 		p.wg.Go(func() { _ = p.fleet.Run(p.ctx) })
 		p.wg.Go(p.sessions)
 		p.wg.Go(p.drain)
-		time.Sleep(40 * time.Second)
+		pass(40 * time.Second)
 		if w.cloud.count(wire.TypeRenew) != 1 {
 			t.Errorf("%d renewals by the second run", w.cloud.count(wire.TypeRenew))
 		}
@@ -542,7 +542,7 @@ func TestAResultThatIsTooLargeOrUnreadableIsAFailure(t *testing.T) {
 				w.phones.think = time.Hour
 				w.cloud.submit("t1", false)
 				w.start(0)
-				time.Sleep(10 * time.Second)
+				pass(10 * time.Second)
 				var a fleet.Assignment
 				w.phones.do(func() { a = w.phones.last })
 				for range 2 {
@@ -553,7 +553,7 @@ func TestAResultThatIsTooLargeOrUnreadableIsAFailure(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				time.Sleep(time.Second)
+				pass(time.Second)
 				r := w.resultOf(ref("t1", 1))
 				if r.Outcome != wire.Failed || r.Error == nil || len(r.Result) > 2 {
 					t.Errorf("%+v", r)
@@ -571,7 +571,7 @@ func TestAFinishThatIsRolledBackChangesNothing(t *testing.T) {
 		w.phones.think = 20 * time.Second
 		w.cloud.submit("t1", false)
 		w.start(0)
-		time.Sleep(10 * time.Second)
+		pass(10 * time.Second)
 		var a fleet.Assignment
 		w.phones.do(func() { a = w.phones.last })
 		err := w.p.update(func(tx *bolt.Tx) error {

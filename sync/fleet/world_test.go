@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
@@ -71,13 +72,17 @@ type process struct {
 	wg       sync.WaitGroup
 	dead     atomic.Bool // nothing that it does has an effect any more
 	steps    atomic.Int64
-	dieAt    int64 // the step at which it dies; 0 for never
+	dieAt    int64  // the step at which it dies; 0 for never
+	dieOn    string // of these steps only; empty for all
 	diedAt   string
 	reserved atomic.Int64
 }
 
 // step counts the moments at which a process may die, and tells that it is dead.
 func (p *process) step(what string) bool {
+	if p.dieOn != "" && p.dieOn != what {
+		return p.dead.Load()
+	}
 	if n := p.steps.Add(1); n == p.dieAt {
 		p.diedAt = what
 		p.dead.Store(true)
@@ -88,11 +93,17 @@ func (p *process) step(what string) bool {
 // start begins a life of the rack that ends at a step, or goes on.
 func (w *world) start(dieAt int64) *process {
 	w.t.Helper()
+	return w.startToDie(dieAt, "")
+}
+
+// startToDie begins a life that ends at one of the steps of a name.
+func (w *world) startToDie(dieAt int64, dieOn string) *process {
+	w.t.Helper()
 	db, err := bolt.Open(w.path, 0o600, &bolt.Options{Timeout: time.Second, NoSync: true})
 	if err != nil {
 		w.t.Fatalf("%v", err)
 	}
-	p := &process{w: w, db: db, dieAt: dieAt}
+	p := &process{w: w, db: db, dieAt: dieAt, dieOn: dieOn}
 	w.p = p
 	p.line = &line{p: p, handlers: map[wire.Type]link.Handler{}}
 	p.runner = &runner{p: p, live: map[wire.AttemptRef]*work{}}
@@ -155,7 +166,7 @@ func (p *process) sessions() {
 // drain brings what is in the outbox to the cloud, each entry until it is
 // acknowledged.
 func (p *process) drain() {
-	for {
+	for p.line.WaitOnline(p.ctx) == nil {
 		select {
 		case <-time.After(300 * time.Millisecond):
 		case <-p.ctx.Done():
@@ -495,6 +506,12 @@ func (r *runner) Execute(ctx context.Context, c wire.Command) (fleet.Report, err
 	return report, fail
 }
 
+// pass lets time pass, and what is due happen.
+func pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
 // check holds the world to what must never happen.
 func (w *world) check() {
 	w.t.Helper()
@@ -554,7 +571,7 @@ func (w *world) check() {
 func (w *world) settle(limit time.Duration) {
 	w.t.Helper()
 	for end := time.Now().Add(limit); time.Now().Before(end) && w.unsettled() != ""; {
-		time.Sleep(time.Second)
+		pass(time.Second)
 	}
 	if why := w.unsettled(); why != "" {
 		w.t.Errorf("after %v: %s", limit, why)
