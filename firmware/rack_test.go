@@ -143,16 +143,12 @@ func newBench(t *testing.T, phones int) *bench {
 func (b *bench) start() {
 	b.t.Helper()
 	ready := make(chan struct{})
-	decides := b.planner
-	if decides == nil {
-		decides = b.config.Scripted
-	}
 	log := b.log
 	if log == nil {
 		log = logger(b.t)
 	}
 	rack, err := firmware.New(firmware.Options{
-		Config: b.config, Planner: decides, Logger: log, OnReady: func() { close(ready) },
+		Config: b.config, Planner: b.planner, Logger: log, OnReady: func() { close(ready) },
 		ADB: b.adb, Clock: b.clock, StoreSize: b.room,
 	})
 	if err != nil {

@@ -1,0 +1,373 @@
+package firmware_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"phonerack/firmware/action"
+	"phonerack/firmware/config"
+	"phonerack/sync/link/linktest"
+	"phonerack/sync/wire"
+)
+
+// scriptedCloud is the cloud of a bench: a broker on a port of the loopback and what answers behind it.
+type scriptedCloud struct {
+	*linktest.Cloud
+	broker *linktest.Broker
+	rack   wire.Topic
+
+	mu     sync.Mutex
+	grants []wire.Lease // handed out one a claim, oldest first
+}
+
+// join gives the bench an identity and the cloud that belongs to it. transport is who decides.
+func (b *bench) join(transport string) *scriptedCloud {
+	b.t.Helper()
+	secret := bytes.Repeat([]byte{7}, wire.SecretBytes)
+	keys, err := wire.DeriveKeys("k1", secret)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	c := &scriptedCloud{broker: linktest.NewBroker(), rack: wire.Topic{Tenant: "acme", Rack: "r1"}}
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		c.broker.Serve(l)
+	}()
+	b.t.Cleanup(func() {
+		l.Close()
+		c.broker.Close()
+		<-served
+	})
+	c.Cloud = linktest.NewCloud(c.broker, time.Now, keys)
+	c.On(wire.TypeHeartbeat, func(h linktest.Heard) {
+		var beat wire.Heartbeat
+		if h.Decode(&beat) != nil {
+			return
+		}
+		sync := wire.Sync{Leases: []wire.LeaseRef{}, Cancel: []wire.AttemptRef{}, Unknown: []wire.AttemptRef{}}
+		for _, r := range beat.Running {
+			sync.Leases = append(sync.Leases, wire.LeaseRef{TaskID: r.TaskID, Attempt: r.Attempt, LeaseMS: 60_000})
+		}
+		c.Reply(h, wire.TypeSync, sync)
+	})
+	c.On(wire.TypePending, func(h linktest.Heard) { c.Reply(h, wire.TypeCommands, wire.Commands{}) })
+	c.On(wire.TypeClaim, func(h linktest.Heard) {
+		var claim wire.Claim
+		if h.Decode(&claim) != nil {
+			return
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if len(c.grants) == 0 {
+			c.Reply(h, wire.TypeNone, wire.NoTask{RetryAfterMS: 300})
+			return
+		}
+		grant := c.grants[0]
+		c.grants = c.grants[1:]
+		grant.ClaimID = claim.ClaimID
+		c.Reply(h, wire.TypeLease, grant)
+	})
+	c.On(wire.TypeRelease, func(h linktest.Heard) { c.Reply(h, wire.TypeTaskAck, wire.Ack{}) })
+	c.On(wire.TypeQuestion, func(h linktest.Heard) { c.Reply(h, wire.TypeTaskAck, wire.Ack{}) })
+	raw, err := wire.Bundle{
+		V: 1, Rack: "r1", Tenant: "acme", Bearer: "b", KID: "k1", MACSecret: base64.StdEncoding.EncodeToString(secret), Broker: "tcp://" + l.Addr().String(),
+	}.File()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.reconfigure(raw, transport)
+	return c
+}
+
+// reconfigure writes the identity beside the bench's configuration and reads both.
+func (b *bench) reconfigure(bundle []byte, transport string) {
+	b.t.Helper()
+	dir := filepath.Dir(b.config.Rack.State)
+	file := filepath.Join(dir, "rackd.toml")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "identity.json"), bundle, 0o600); err != nil {
+		b.t.Fatal(err)
+	}
+	more := fmt.Sprintf("\n[planner]\ntransport = %q\n[cloud]\nidentity = \"identity.json\"\n", transport)
+	if err := os.WriteFile(file, append(text, more...), 0o600); err != nil {
+		b.t.Fatal(err)
+	}
+	if b.config, err = config.Load(file); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// grant has the next claim answered with a task.
+func (c *scriptedCloud) grant(task wire.Task, attempt int, length time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.grants = append(c.grants, wire.Lease{Task: task, Attempt: attempt, LeaseMS: length.Milliseconds()})
+}
+
+// await waits for the nth message of a type.
+func await[T any](t *testing.T, c *scriptedCloud, typ wire.Type, n int) T {
+	t.Helper()
+	for deadline := time.Now().Add(60 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		if heard := c.Heard(typ); len(heard) > n {
+			return linktest.Decode[T](t, heard[n].Message)
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("no %s number %d", typ, n)
+		}
+	}
+}
+
+func TestATaskOfTheCloudIsClaimedRunAndReported(t *testing.T) {
+	b := newBench(t, 1)
+	c := b.join(config.Script)
+	b.phones[1].plug(t)
+	c.grant(wire.Task{TaskID: "t1", Goal: shopGoal}, 3, 2*time.Minute)
+	b.start()
+	result := await[wire.Result](t, c, wire.TypeResult, 0)
+	if result.TaskID != "t1" || result.Attempt != 3 || result.Outcome != wire.Succeeded || !result.Wrote || result.Steps == 0 {
+		t.Errorf("%+v", result)
+	}
+	claim := linktest.Decode[wire.Claim](t, c.Heard(wire.TypeClaim)[0].Message)
+	if claim.Slot != 1 || claim.Phone != "SIM0001" || claim.ClaimID == "" {
+		t.Errorf("%+v", claim)
+	}
+	var list action.TaskList
+	if err := b.Call(t.Context(), "task_list", nil, &list); err != nil {
+		t.Fatal(err)
+	}
+	if len(list.Tasks) != 1 || list.Tasks[0].CloudTask != "t1" || list.Tasks[0].Attempt != 3 || list.Tasks[0].State != action.Succeeded {
+		t.Errorf("%+v", list.Tasks)
+	}
+	if bad := c.Refused(); len(bad) > 0 {
+		t.Errorf("the cloud refused frames: %v", bad)
+	}
+}
+
+// TestTheFenceClosesTenSecondsBeforeTheLeaseEnds: a rack that cannot renew stops writing before the cloud gives the task
+// to somebody else.
+func TestTheFenceClosesTenSecondsBeforeTheLeaseEnds(t *testing.T) {
+	b := newBench(t, 1)
+	c := b.join(config.ByCloud)
+	c.On(wire.TypePlanRequest, nil) // nobody decides
+	b.phones[1].plug(t)
+	b.start()
+	b.await(1, action.Ready)
+	const length = 14 * time.Second
+	granted := time.Now()
+	c.grant(wire.Task{TaskID: "t1", Goal: shopGoal}, 1, length)
+	result := await[wire.Result](t, c, wire.TypeResult, 0)
+	took := time.Since(granted)
+	if result.Outcome == wire.Succeeded || result.Error == nil || result.Error.Code != wire.NotLeased {
+		t.Errorf("%+v", result)
+	}
+	if took < length-10*time.Second-500*time.Millisecond || took > length {
+		t.Errorf("the attempt ended %s after its grant, its fence is at %s", took, length-10*time.Second)
+	}
+	if b.state(1).Lease != nil {
+		t.Error("the slot is still leased")
+	}
+}
+
+func TestATaskThatThisRackCannotDoIsGivenBack(t *testing.T) {
+	b := newBench(t, 1)
+	c := b.join(config.Script)
+	b.phones[1].plug(t)
+	c.grant(wire.Task{TaskID: "t1", Goal: shopGoal, Skills: []string{"catalog/shopping"}}, 1, time.Minute)
+	c.grant(wire.Task{TaskID: "t2", Goal: shopGoal, Permissions: []string{"everything"}}, 1, time.Minute)
+	c.grant(wire.Task{TaskID: "t3", Goal: shopGoal, Deadline: time.Now().Add(-time.Second).UnixMilli()}, 1, time.Minute)
+	b.start()
+	for n, code := range []wire.Code{wire.Unsupported, wire.BadRequest, wire.DeadlinePassed} {
+		r := await[wire.Release](t, c, wire.TypeRelease, n)
+		if r.TaskID != fmt.Sprintf("t%d", n+1) || r.Error == nil || r.Error.Code != code {
+			t.Errorf("%+v, want %s", r, code)
+		}
+	}
+	if journal := b.phones[1].engine.Journal(); len(journal) > 0 {
+		t.Errorf("the phone was touched: %q", journal)
+	}
+}
+
+// TestTheCloudsPlannerDecides is the turn of a rack without any provider's key: the question goes to the cloud with its
+// task, the answer comes back.
+func TestTheCloudsPlannerDecides(t *testing.T) {
+	b := newBench(t, 1)
+	c := b.join(config.ByCloud)
+	var mu sync.Mutex
+	var asked []wire.PlanRequest
+	c.On(wire.TypePlanRequest, func(h linktest.Heard) {
+		var q wire.PlanRequest
+		if h.Decode(&q) != nil {
+			return
+		}
+		mu.Lock()
+		asked = append(asked, q)
+		n := len(asked)
+		mu.Unlock()
+		c.Reply(h, wire.TypePlanAccepted, wire.PlanAccepted{RequestID: q.RequestID, DeadlineMS: 30_000})
+		if n == 1 { // a failure is a failed turn, and nothing is done in its place
+			c.Reply(h, wire.TypePlanFailure, wire.PlanFailure{RequestID: q.RequestID, Error: wire.Refuse(wire.NoToolCall, nil)})
+			return
+		}
+		c.Reply(h, wire.TypePlanDecision, wire.PlanDecision{RequestID: q.RequestID, ToolName: "finish", Arguments: []byte(`{"success":true,"message":"there is nothing to do"}`)})
+	})
+	b.phones[1].plug(t)
+	c.grant(wire.Task{TaskID: "t1", Goal: "look around"}, 2, 2*time.Minute)
+	b.planner = nil
+	b.start()
+	result := await[wire.Result](t, c, wire.TypeResult, 0)
+	if result.Outcome != wire.Succeeded || result.Wrote || result.Steps != 2 {
+		t.Errorf("%+v", result)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	for _, q := range asked {
+		if q.HostID != "r1" || q.TaskID != "t1" || q.Attempt != 2 || !strings.Contains(q.UserPrompt, "look around") || len(q.Tools) == 0 {
+			t.Errorf("asked %+v", q)
+		}
+	}
+	if len(asked) != 2 || asked[0].RequestID == asked[1].RequestID {
+		t.Errorf("%d questions", len(asked))
+	}
+}
+
+// TestATaskOfThisRackIsDecidedOutsideOfAnyTask: the cloud does not know it, and must not be asked to keep decisions of it.
+func TestATaskOfThisRackIsDecidedOutsideOfAnyTask(t *testing.T) {
+	b := newBench(t, 1)
+	c := b.join(config.ByCloud)
+	c.On(wire.TypePlanRequest, func(h linktest.Heard) {
+		var q wire.PlanRequest
+		if h.Decode(&q) != nil {
+			return
+		}
+		c.Reply(h, wire.TypePlanDecision, wire.PlanDecision{RequestID: q.RequestID, ToolName: "finish", Arguments: []byte(`{"success":true,"message":"done"}`)})
+	})
+	b.phones[1].plug(t)
+	b.start()
+	b.await(1, action.Ready)
+	await[wire.Hello](t, c, wire.TypeHello, 0)
+	_, status := b.watchTask(b.runTask(1, "look around").ID)
+	if status.State != action.Succeeded {
+		t.Errorf("%+v", status)
+	}
+	q := await[wire.PlanRequest](t, c, wire.TypePlanRequest, 0)
+	if q.TaskID != "" || q.Attempt != 0 {
+		t.Errorf("asked for task %q, attempt %d", q.TaskID, q.Attempt)
+	}
+}
+
+// TestAStopInTheMiddleIsReportedAsLostWithWhatWasWritten, by the next rackd, once.
+func TestAStopInTheMiddleIsReportedAsLostWithWhatWasWritten(t *testing.T) {
+	b := newBench(t, 1)
+	c := b.join(config.ByCloud)
+	c.On(wire.TypePlanRequest, nil)
+	b.phones[1].plug(t)
+	c.grant(wire.Task{TaskID: "t1", Goal: "look around"}, 1, 2*time.Minute)
+	b.start()
+	await[wire.PlanRequest](t, c, wire.TypePlanRequest, 0)
+	b.stop()
+	b.start()
+	result := await[wire.Result](t, c, wire.TypeResult, 0)
+	if result.TaskID != "t1" || result.Outcome != wire.Lost || result.Wrote {
+		t.Errorf("%+v", result)
+	}
+	time.Sleep(time.Second)
+	ids := map[string]bool{}
+	for _, h := range c.Heard(wire.TypeResult) {
+		ids[h.ID] = true
+	}
+	if len(ids) != 1 {
+		t.Errorf("%d results", len(ids))
+	}
+}
+
+func TestCommandsOfTheCloud(t *testing.T) {
+	b := newBench(t, 2)
+	c := b.join(config.Script)
+	b.phones[1].plug(t)
+	b.start()
+	b.await(1, action.Ready)
+	await[wire.Hello](t, c, wire.TypeHello, 0)
+	await[wire.Pending](t, c, wire.TypePending, 0)
+	expires := time.Now().Add(time.Minute).UnixMilli()
+	for i, cmd := range []wire.Command{
+		{Name: "ping"},
+		{Name: "screenshot", Target: wire.CommandTarget{Slot: 1}},
+		{Name: "identify", Target: wire.CommandTarget{Slot: 1}},
+		{Name: "screenshot", Target: wire.CommandTarget{Slot: 2}},
+		{Name: "self-destruct"},
+	} {
+		cmd.CommandID, cmd.Seq, cmd.Expires = fmt.Sprintf("c%d", i+1), uint64(i+1), expires
+		c.Send(c.rack, wire.KindCommand, c.Message("r1", wire.TypeExecute, cmd))
+	}
+	ends := map[string]wire.CommandStatus{}
+	var picture []byte
+	for deadline := time.Now().Add(40 * time.Second); len(ends) < 5 && time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		for _, h := range c.Heard(wire.TypeCommandStatus) {
+			s := linktest.Decode[wire.CommandStatus](t, h.Message)
+			if s.Status.Over() {
+				ends[s.CommandID] = s
+				if s.CommandID == "c2" {
+					picture = h.Attachment(wire.ScreenAttachment)
+				}
+			}
+		}
+	}
+	for id, want := range map[string]wire.CommandState{
+		"c1": wire.CommandSucceeded, "c2": wire.CommandSucceeded, "c3": wire.CommandSucceeded, "c4": wire.CommandFailed, "c5": wire.CommandRejected,
+	} {
+		if ends[id].Status != want {
+			t.Errorf("%s: %+v, want %s", id, ends[id], want)
+		}
+	}
+	if !bytes.HasPrefix(picture, []byte{0xff, 0xd8}) {
+		t.Errorf("the picture has %d bytes", len(picture))
+	}
+	if e := ends["c4"].Error; e == nil || e.Code != wire.SlotEmpty {
+		t.Errorf("an empty slot: %+v", e)
+	}
+}
+
+func TestTheGenerationRisesWithEachDatabase(t *testing.T) {
+	b := newBench(t, 1)
+	c := b.join(config.Script)
+	generations := func() (list []uint64) {
+		for _, h := range c.Heard(wire.TypeHello) {
+			list = append(list, linktest.Decode[wire.Hello](t, h.Message).Generation)
+		}
+		return list
+	}
+	run := func(n int) {
+		t.Helper()
+		b.start()
+		await[wire.Hello](t, c, wire.TypeHello, n)
+		b.stop()
+	}
+	run(0)
+	run(1)
+	for _, name := range []string{"rackd.db", "rackd.db.copy"} {
+		if err := os.Remove(filepath.Join(b.config.Rack.State, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run(2)
+	if got := generations(); !slices.Equal(got, []uint64{1, 1, 2}) {
+		t.Errorf("generations %v", got)
+	}
+}
