@@ -73,7 +73,9 @@ func (a *answer) say(text string) {
 // The limit is the number of tokens that the answer was allowed.
 func (q *asked) judge(a *answer, limit int) (planner.Decision, *wire.Refusal) {
 	none := planner.Decision{}
-	refuse := func(code wire.Code, args map[string]any) (planner.Decision, *wire.Refusal) { return none, wire.Refuse(code, args) }
+	refuse := func(code wire.Code, args map[string]any) (planner.Decision, *wire.Refusal) {
+		return none, wire.Refuse(code, args)
+	}
 	switch a.end {
 	case cutOff:
 		return refuse(wire.Truncated, nil)

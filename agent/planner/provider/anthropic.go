@@ -83,11 +83,11 @@ func (messages) send(ctx context.Context, c *Client, body []byte, x *exchange) e
 	switch {
 	case c.cfg.Key.Empty():
 	case c.cfg.Options.Auth == "bearer":
-		opts = append(opts, option.WithAuthToken(c.cfg.Key.value))
+		opts = append(opts, option.WithAuthToken(c.cfg.Key.value()))
 	case c.cfg.Options.Auth == "api-key":
-		opts = append(opts, option.WithHeader("api-key", c.cfg.Key.value))
+		opts = append(opts, option.WithHeader("api-key", c.cfg.Key.value()))
 	default:
-		opts = append(opts, option.WithAPIKey(c.cfg.Key.value))
+		opts = append(opts, option.WithAPIKey(c.cfg.Key.value()))
 	}
 	var ignored []byte
 	client := anthropic.NewClient(opts...)
@@ -141,4 +141,3 @@ func (messages) read(body []byte) (answer, error) {
 	}
 	return a, nil
 }
-

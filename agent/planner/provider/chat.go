@@ -77,9 +77,9 @@ func (c *Client) openAI(x *exchange) []option.RequestOption {
 	switch auth := c.cfg.Options.Auth; {
 	case c.cfg.Key.Empty():
 	case auth == "x-api-key" || auth == "api-key":
-		opts = append(opts, option.WithHeader(auth, c.cfg.Key.value))
+		opts = append(opts, option.WithHeader(auth, c.cfg.Key.value()))
 	default:
-		opts = append(opts, option.WithAPIKey(c.cfg.Key.value))
+		opts = append(opts, option.WithAPIKey(c.cfg.Key.value()))
 	}
 	return opts
 }
@@ -178,4 +178,3 @@ func chatFunction(t planner.Tool, strict bool) (f shared.FunctionDefinitionParam
 	f.Parameters, err = schemaMap(t)
 	return f, err
 }
-

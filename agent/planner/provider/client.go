@@ -128,7 +128,7 @@ func (c *Client) outcome(q *asked, x *exchange, sendErr error, out *Outcome) *fa
 	}
 	switch {
 	case err != nil:
-		detail := fmt.Sprintf("its answer is none: %v, and has the type %q", err, x.header.Get("Content-Type"))
+		detail := fmt.Sprintf("its answer cannot be read: %v, and has the type %q", err, x.header.Get("Content-Type"))
 		return &failure{refusal: unreachable(q.quote(detail))}
 	case a.fault != nil:
 		return q.disguised(a.fault)

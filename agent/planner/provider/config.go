@@ -193,7 +193,7 @@ func (c Config) checked() (Config, *url.URL, error) {
 	if c.Model == "" || len(c.Model) > 200 || strings.ContainsFunc(c.Model, func(r rune) bool { return !unicode.IsGraphic(r) }) {
 		return c, nil, errors.New("the model's name is empty, too long, or has characters that cannot be seen")
 	}
-	if err := checkKey(c.Key.value); err != nil {
+	if err := checkKey(c.Key.value()); err != nil {
 		return c, nil, err
 	}
 	if err := c.Options.check(); err != nil {

@@ -69,7 +69,7 @@ func (c *Client) ask(req *planner.Request) (*asked, error) {
 			return nil, err
 		}
 	}
-	return &asked{body: body, names: n, req: req, key: c.cfg.Key.value}, nil
+	return &asked{body: body, names: n, req: req, key: c.cfg.Key.value()}, nil
 }
 
 // splice puts the screen's base64 in its place.

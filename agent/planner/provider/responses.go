@@ -1,7 +1,6 @@
 package provider
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 
@@ -70,13 +69,18 @@ func (responsesAPI) encode(c *Client, req *planner.Request, place string) ([]byt
 	return p.MarshalJSON()
 }
 
-// schemaMap is a schema in the shape that OpenAI's SDK wants. Numbers keep their
-// digits; the order of keys, which means nothing, becomes alphabetical.
-func schemaMap(t planner.Tool) (m map[string]any, err error) {
-	dec := json.NewDecoder(bytes.NewReader(t.InputSchema))
-	dec.UseNumber()
-	err = dec.Decode(&m)
-	return m, err
+// schemaMap is a schema in the shape that OpenAI's SDK wants. Its values stay as
+// they are written: the SDK would send a json.Number as a string.
+func schemaMap(t planner.Tool) (map[string]any, error) {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(t.InputSchema, &members); err != nil {
+		return nil, err
+	}
+	m := make(map[string]any, len(members))
+	for name, value := range members {
+		m[name] = value
+	}
+	return m, nil
 }
 
 func (responsesAPI) send(ctx context.Context, c *Client, body []byte, x *exchange) error {
