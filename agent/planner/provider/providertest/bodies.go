@@ -43,7 +43,7 @@ type messagesBody struct {
 
 func (s *Server) readMessages(seen *Seen) error {
 	var b messagesBody
-	if err := strictly(seen.Body, &b); err != nil {
+	if err := strictly(seen.json, &b); err != nil {
 		return err
 	}
 	seen.Model, seen.MaxTokens = b.Model, b.MaxTokens
@@ -135,7 +135,7 @@ type chatBody struct {
 
 func (s *Server) readChat(seen *Seen) error {
 	var b chatBody
-	if err := strictly(seen.Body, &b); err != nil {
+	if err := strictly(seen.json, &b); err != nil {
 		return err
 	}
 	seen.Model, seen.MaxTokens = b.Model, max(b.MaxTokens, b.MaxCompletionTokens)
@@ -263,7 +263,7 @@ type responsesBody struct {
 
 func (s *Server) readResponses(seen *Seen) error {
 	var b responsesBody
-	if err := strictly(seen.Body, &b); err != nil {
+	if err := strictly(seen.json, &b); err != nil {
 		return err
 	}
 	seen.Model, seen.MaxTokens, seen.System = b.Model, b.MaxTokens, b.Instructions

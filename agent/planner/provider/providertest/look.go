@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -39,7 +40,9 @@ type Seen struct {
 	Single       bool   // several calls are forbidden
 	Problem      string // why the server refuses it, or ""
 
-	status int // of that refusal
+	status   int      // of that refusal
+	json     []byte   // Body, where numbers stand for pictures
+	pictures [][]byte // in base64
 }
 
 // Tool is a tool as it was offered.
@@ -85,6 +88,12 @@ func (s *Server) check(seen *Seen, r *http.Request) error {
 	}
 	if len(seen.Body) > maxBody {
 		return &problem{http.StatusRequestEntityTooLarge, "request exceeds the maximum size"}
+	}
+	if s.cfg.Unchecked {
+		return nil
+	}
+	if err := seen.cutPictures(); err != nil {
+		return err
 	}
 	read := map[Protocol]func(*Server, *Seen) error{
 		Messages: (*Server).readMessages, ChatCompletions: (*Server).readChat, Responses: (*Server).readResponses,
@@ -229,12 +238,41 @@ func checkTools(seen *Seen) error {
 	return nil
 }
 
-// picture decodes base64 and wants a JPEG.
-func (seen *Seen) picture(data string) error {
-	if seen.Screen != nil {
-		return bad("two pictures")
+// cutPictures takes long base64 out of the body before that is read as JSON,
+// which would cost more than all else. It leaves the number of the picture.
+func (seen *Seen) cutPictures() error {
+	rest, rebuilt := seen.Body, []byte(nil)
+	for {
+		at, size := -1, 0
+		for _, mark := range []string{`"data":"`, `"data:image/jpeg;base64,`} {
+			if i := bytes.Index(rest, []byte(mark)); i > 0 && rest[i-1] != '\\' && (at < 0 || i < at) { // escaped, it is text
+				at, size = i, len(mark)
+			}
+		}
+		if at < 0 {
+			break
+		}
+		start := at + size
+		end := bytes.IndexByte(rest[start:], '"')
+		if end < 0 {
+			return bad("body: unexpected end")
+		}
+		rebuilt = append(rebuilt, rest[:start]...)
+		rebuilt = strconv.AppendInt(rebuilt, int64(len(seen.pictures)), 10)
+		seen.pictures = append(seen.pictures, rest[start:start+end])
+		rest = rest[start+end:]
 	}
-	raw, err := base64.StdEncoding.Strict().DecodeString(data)
+	seen.json = append(rebuilt, rest...)
+	return nil
+}
+
+// picture decodes the base64 that was cut out and wants a JPEG.
+func (seen *Seen) picture(number string) error {
+	n, err := strconv.Atoi(number)
+	if err != nil || n >= len(seen.pictures) || seen.Screen != nil {
+		return bad("image: not one picture")
+	}
+	raw, err := base64.StdEncoding.Strict().AppendDecode(nil, seen.pictures[n])
 	if err != nil {
 		return bad("image: invalid base64 data")
 	}
@@ -247,9 +285,9 @@ func (seen *Seen) picture(data string) error {
 
 // dataURL is a picture as OpenAI takes it.
 func (seen *Seen) dataURL(url string) error {
-	data, ok := strings.CutPrefix(url, "data:image/jpeg;base64,")
+	number, ok := strings.CutPrefix(url, "data:image/jpeg;base64,")
 	if !ok {
 		return bad("image_url: not a data URL of a JPEG")
 	}
-	return seen.picture(data)
+	return seen.picture(number)
 }
