@@ -5,12 +5,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"os"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
 
 	"phonerack/agent/planner/provider"
 	pt "phonerack/agent/planner/provider/providertest"
+	"phonerack/sync/wire"
 )
 
 func TestKeysAreNeverShown(t *testing.T) {
@@ -93,6 +96,29 @@ func TestOptionsAreReadStrictly(t *testing.T) {
 	for _, raw := range []string{`{"max_token":1}`, `[]`, `{} {}`, `{"max_tokens":"1"}`, `{"tool_choice":"maybe"}`, `{"extra":{"model":"x"}}`, `{`} {
 		if _, err := provider.ParseOptions([]byte(raw)); err == nil {
 			t.Errorf("%s was accepted", raw)
+		}
+	}
+}
+
+// TestDocumentation: docs/planner.md names every option and every value.
+func TestDocumentation(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/planner.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := string(page[bytes.Index(page, []byte("## Profile options")):])
+	for f := range reflect.TypeFor[provider.Options]().Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if !strings.Contains(table, "`"+name+"`") {
+			t.Errorf("the option %s is not documented", name)
+		}
+	}
+	for _, code := range []wire.Code{
+		wire.ProviderAuth, wire.ProviderBadRequest, wire.ProviderRateLimited, wire.ProviderOverloaded, wire.ProviderTimeout, wire.ProviderUnreachable,
+		wire.Truncated, wire.Refused, wire.ContentFiltered, wire.NoToolCall, wire.MultipleToolCalls, wire.UnknownTool, wire.BadArguments, wire.BadRequest,
+	} {
+		if !bytes.Contains(page, []byte("| `"+code+"` |")) {
+			t.Errorf("the code %s is not documented", code)
 		}
 	}
 }

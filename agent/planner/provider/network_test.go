@@ -136,9 +136,9 @@ func TestTLS(t *testing.T) {
 	defer fake.Close()
 	start := func(version uint16) (*httptest.Server, *x509.CertPool) {
 		s := httptest.NewUnstartedServer(fake)
-		s.EnableHTTP2 = true
+		s.EnableHTTP2 = version == 0
 		s.Config.ErrorLog = log.New(bytes.NewBuffer(nil), "", 0)
-		s.TLS = &tls.Config{MaxVersion: version}
+		s.TLS = &tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: version}
 		s.StartTLS()
 		t.Cleanup(s.Close)
 		roots := x509.NewCertPool()

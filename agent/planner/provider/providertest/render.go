@@ -13,7 +13,7 @@ func render(a answer) Reply {
 		if a.tokens == 0 {
 			a.tokens = TokensOut
 		}
-		if a.end == limit || a.end == disguisedLimit {
+		if a.end == disguisedLimit {
 			a.tokens = t.seen.MaxTokens
 		}
 		switch t.seen.Protocol {

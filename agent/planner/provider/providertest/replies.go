@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// Tokens that answers report, unless they were cut off: those report all that
-// they were allowed.
+// Tokens that answers report, [CutOffDisguised] apart.
 const (
 	TokensIn  = 1200 // of which TokensCached came from a cache
 	TokensOut = 34
@@ -70,7 +69,8 @@ func Calls(calls ...ToolCall) Reply { return render(answer{calls: calls}) }
 // Text answers without a call.
 func Text(text string) Reply { return render(answer{text: text}) }
 
-// CutOff answers with a call and says that the limit of tokens was reached.
+// CutOff answers with a call and says that a limit was reached, which may be the
+// context's: it has not used all the tokens that it was allowed.
 func CutOff(name, arguments string) Reply {
 	return render(answer{calls: []ToolCall{{name, arguments}}, end: limit})
 }

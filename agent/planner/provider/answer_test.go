@@ -23,9 +23,10 @@ var bodies = []string{
 	`{"choices":[{"message":{"tool_calls":[{"function":{"name":"free","arguments":""}}]},"finish_reason":"stop"}]}`,
 	`{"choices":[{"message":{"refusal":"no"},"finish_reason":"stop"}]}`,
 	`{"status":"incomplete","incomplete_details":{"reason":"content_filter"},"output":[]}`,
-	`{"stop_reason":"tool_use","stop_reason":"max_tokens","content":[{"type":"tool_use","name":"tap","input":{"element":1}}]}`,
+	`{"stop_reason":"max_tokens","stop_reason":"tool_use","content":[{"type":"tool_use","name":"tap","input":{"element":1}}]}`,
 	`{"Stop_Reason":"tool_use","content":[{"type":"tool_use","name":"tap","input":{"element":1}}]}`,
 	`{"stop_reason":"tool_use","content":[{"type":"tool_use","name":"tap","input":{"element":1}}]} {}`,
+	"{\"choices\":[{\"message\":{\"tool_calls\":[{\"function\":{\"name\":\"free\",\"arguments\":\"{\\\"a\\\":\\\"\xff\\\"}\"}}]},\"finish_reason\":\"stop\"}]}",
 	`[[[[[[]]]]]]`, `{"choices":[null]}`, `{"output":[[]]}`, "",
 }
 
@@ -130,6 +131,23 @@ func TestAnswersThatAreRefused(t *testing.T) {
 				t.Errorf("%s: %s is decided: %v", kind, b, got)
 			}
 		}
+	}
+}
+
+// TestClientsShareConnections: a client is made for each request, connections are not.
+func TestClientsShareConnections(t *testing.T) {
+	made := func(proxy string) *Client {
+		c, err := New(Config{Provider: Anthropic, Model: "m", Proxy: proxy})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	if made("").transport != made("").transport || made("http://p:1").transport != made("http://p:1").transport {
+		t.Error("two clients have connections of their own")
+	}
+	if made("").transport == made("http://p:1").transport {
+		t.Error("a client uses another one's proxy")
 	}
 }
 
