@@ -86,7 +86,7 @@ type Credentials struct {
 // Defaults of Options.
 const (
 	DefaultOutboxBytes = 32 << 20
-	DefaultHeartbeat   = 15 * time.Second
+	DefaultHeartbeat   = 20 * time.Second // above wire.HeartbeatEvery: a rack at work asks for no sign of life
 )
 
 var schemes = []string{"tcp", "mqtt", "ssl", "tls", "mqtts", "ws", "wss"}

@@ -47,6 +47,10 @@ func (s *session) take(in inbound) error {
 		return s.takeWelcome(m)
 	}
 	s.mu.Lock()
+	if m.Type == wire.TypeError && m.Corr != "" && m.Corr == s.hello {
+		s.mu.Unlock()
+		return refusedHello(m)
+	}
 	if s.welcome == nil {
 		if len(s.early) < maxEarly {
 			s.early = append(s.early, received{t, m})
@@ -133,10 +137,30 @@ func (s *session) takeWelcome(m *wire.Message) error {
 	if err := l.keepFloor(); err != nil {
 		l.o.Logger.Warn("the time floor was not stored", "err", err)
 	}
+	// To the cloud a hello says online.
+	if p, _ := l.presenceNow(); p != wire.Online {
+		if err := s.announce(p); err != nil {
+			return err
+		}
+	}
 	if !first {
 		return nil
 	}
 	return s.begin(m, early)
+}
+
+// refusedHello is why a session cannot be: numbers that are history, a rack that
+// is revoked. Little of that passes by itself.
+func refusedHello(m *wire.Message) error {
+	var r wire.Refusal
+	if err := m.Decode(&r); err != nil {
+		return err
+	}
+	err := fmt.Errorf("%w: %w", errRefused, &r)
+	if r.Retryable {
+		return err
+	}
+	return slow(err)
 }
 
 // begin makes the session everybody's, and acts on what came before its welcome.

@@ -24,13 +24,14 @@ const (
 // Why a session ends.
 var (
 	errNoWelcome = errors.New("the cloud does not answer the hello")
+	errRefused   = errors.New("the cloud refuses the session")
 	errSilent    = errors.New("the cloud does not answer any more")
 	errBehind    = errors.New("the cloud has seen later sessions of this generation; going on from there")
 	errGoodbye   = errors.New("the link stops")
 )
 
 // ownEnds are those that the rack chose; the others came from the connection.
-var ownEnds = []error{errNoWelcome, errSilent, errBehind, errGoodbye}
+var ownEnds = []error{errNoWelcome, errRefused, errSilent, errBehind, errGoodbye}
 
 // session is one connection, from the hello to its end.
 type session struct {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -131,6 +132,31 @@ func TestWelcomeMustAnswerTheNonce(t *testing.T) {
 	}
 }
 
+func TestHelloThatIsRefusedEndsTheSession(t *testing.T) {
+	for _, c := range []struct {
+		refusal  *wire.Refusal
+		min, max int // connects in ten minutes
+	}{
+		{wire.Refuse(wire.Conflict, nil), 2, 3}, // only a person helps
+		{wire.Refuse(wire.LimitExceeded, nil), 10, 16},
+	} {
+		t.Run(string(c.refusal.Code), func(t *testing.T) {
+			dialogue(t, func(t *testing.T, b *bench) {
+				b.cloud.On(wire.TypeHello, func(h heard) { b.cloud.Reply(h, wire.TypeError, c.refusal) })
+				b.run()
+				synctest.Wait()
+				if s := b.link.Status(); s.State != link.Waiting || !strings.Contains(s.LastError, c.refusal.Error()) {
+					t.Errorf("status %+v", s)
+				}
+				time.Sleep(10 * time.Minute)
+				if n := len(b.broker.Connects()); n < c.min || n > c.max {
+					t.Errorf("%d connects in ten minutes", n)
+				}
+			})
+		})
+	}
+}
+
 func TestSilentCloudGetsNoSecondHelloInTheSameMoment(t *testing.T) {
 	dialogue(t, func(t *testing.T, b *bench) {
 		b.cloud.On(wire.TypeHello, nil)
@@ -148,10 +174,10 @@ func TestSilenceOfTheCloudEndsTheSession(t *testing.T) {
 	dialogue(t, func(t *testing.T, b *bench) {
 		b.online()
 		b.cloud.On(wire.TypeHello, nil)
-		time.Sleep(60 * time.Second)
+		time.Sleep(65 * time.Second) // one interval of silence, two for the answer
 		b.cloud.On(wire.TypeHello, b.cloud.Answer)
 		if len(b.broker.Connects()) < 2 {
-			t.Error("the session goes on although the cloud has said nothing for a minute")
+			t.Error("the session goes on although the cloud has said nothing for three intervals")
 		}
 		if h := b.cloud.Heard(wire.TypeHello); linktest.Decode[wire.Hello](t, h[1].Message).Session != 1 || linktest.Decode[wire.Hello](t, h[0].Message).Nonce != linktest.Decode[wire.Hello](t, h[1].Message).Nonce {
 			t.Error("the sign of life was not asked for with the session's own hello")
@@ -434,6 +460,23 @@ func TestPresenceIsPublishedWhenItChanges(t *testing.T) {
 		b.waitOnline()
 		if p := state(); p != wire.Draining {
 			t.Errorf("in the next session it says %s", p)
+		}
+		// The cloud takes a hello for online, so the last word is the state's.
+		for range 2 {
+			var last, hello int
+			for i, p := range b.broker.Published() {
+				switch p.Topic {
+				case up(wire.KindState):
+					last = i
+				case up(wire.KindSession):
+					hello = i
+				}
+			}
+			if last < hello {
+				t.Error("after a hello the state was not said again")
+			}
+			time.Sleep(time.Minute) // in which hellos ask for signs of life
+			synctest.Wait()
 		}
 	})
 }
