@@ -15,7 +15,8 @@ const (
 	maxAcks     = 64               // received and not yet committed
 	maxStrikes  = 3                // then an entry is suspected of ending connections
 	soonAfter   = 5 * time.Second  // a connection that ends so soon after an entry may have ended by it
-	suspectTry  = 10 * time.Minute // between two tries of a suspected entry
+	suspectTry  = time.Minute      // before a suspected entry is tried; twice as long after each try in vain
+	maxSuspect  = 6                // doublings of that: to about an hour
 )
 
 // settled is the cloud's word on an entry.

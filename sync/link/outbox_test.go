@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -485,9 +486,10 @@ func TestOutboxSurvivesKill(t *testing.T) {
 func TestOutboxAtEachCommit(t *testing.T) {
 	dialogue(t, func(t *testing.T, b *bench) {
 		copies := t.TempDir()
+		var mu sync.Mutex // guards n and acked, and keeps a commit and its copy together
 		n := 0
 		inner := b.o.Bucket.(bucket)
-		b.o.Bucket = snapshots{inner, func() {
+		b.o.Bucket = snapshots{inner, &mu, func() {
 			n++
 			if err := inner.db.View(func(tx *bolt.Tx) error { return tx.CopyFile(filepath.Join(copies, fmt.Sprintf("%03d", n)), 0o600) }); err != nil {
 				t.Error(err)
@@ -495,7 +497,9 @@ func TestOutboxAtEachCommit(t *testing.T) {
 		}}
 		acked := map[string]int{} // commits when the acknowledgement was sent
 		b.cloud.On(wire.TypeResult, func(h linktest.Heard) {
+			mu.Lock()
 			acked[h.ID] = n
+			mu.Unlock()
 			b.cloud.Answer(h)
 		})
 		b.make()
@@ -505,6 +509,8 @@ func TestOutboxAtEachCommit(t *testing.T) {
 		}
 		b.online()
 		synctest.Wait()
+		mu.Lock()
+		defer mu.Unlock()
 		if n < 8 || len(acked) != 5 {
 			t.Fatalf("%d commits, %d acknowledgements", n, len(acked))
 		}
@@ -531,10 +537,13 @@ func TestOutboxAtEachCommit(t *testing.T) {
 // snapshots calls a function after each commit.
 type snapshots struct {
 	bucket
+	mu        *sync.Mutex
 	committed func()
 }
 
 func (s snapshots) Update(fn func(*bolt.Bucket) error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	err := s.bucket.Update(fn)
 	s.committed()
 	return err

@@ -218,10 +218,13 @@ func (o *Outbox) clear(id string) {
 // dueSuspect gives the suspected entry of a class whose turn it is.
 func (o *Outbox) dueSuspect(c Class, now time.Duration) (stored, bool) {
 	o.mu.Lock()
-	id, oldest := "", now-suspectTry
+	id, first := "", now
 	for k, s := range o.suspects {
-		if s.class == c && s.strikes >= maxStrikes && s.tried <= oldest {
-			id, oldest = k, s.tried
+		if s.class != c || s.strikes < maxStrikes {
+			continue
+		}
+		if due := s.tried + suspectTry<<min(s.strikes-maxStrikes, maxSuspect); due <= first {
+			id, first = k, due
 		}
 	}
 	if id != "" {
