@@ -44,10 +44,6 @@ func (t *turn) ask(ctx context.Context) (store.Finish, *wire.Refusal) {
 	if r != nil {
 		return none, r
 	}
-	if len(out.Decision.Arguments) > maxArguments {
-		reason := fmt.Sprintf("has %d bytes where %d are allowed", len(out.Decision.Arguments), maxArguments)
-		return none, wire.Refuse(wire.BadArguments, map[string]any{"tool": out.Decision.Tool, "path": "$", "reason": reason})
-	}
 	return store.Finish{
 		Host: t.caller.Host, RequestID: t.req.RequestID, Owner: t.plan.Owner, SystemPrompt: t.req.SystemPrompt, UserPrompt: t.req.UserPrompt,
 		Tool: out.Decision.Tool, Arguments: out.Decision.Arguments, TokensIn: in, TokensOut: outTokens, Profile: t.profile.Name,
@@ -69,9 +65,6 @@ func (t *turn) reserve(ctx context.Context, c client) (store.Reservation, *wire.
 		}
 		refusal := wire.Refuse(wire.LimitExceeded, map[string]any{"what": what, "limit": n}).Because(err)
 		return r, refusal.After(max(0, limit.RetryAt.Sub(t.o.Clock())))
-	}
-	if errors.Is(err, store.ErrNotFound) { // deleted since it was read
-		return r, wire.Refuse(wire.NoProfile, nil).Because(err)
 	}
 	return r, t.refusal(err)
 }

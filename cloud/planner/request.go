@@ -19,7 +19,6 @@ const (
 	maxScreenBytes = wire.MaxFrame
 	maxTools       = 256
 	maxToolName    = 200
-	maxArguments   = 128 << 10 // of a decision: its frame has to hold them too
 )
 
 var jpegMagic = []byte{0xFF, 0xD8, 0xFF}
