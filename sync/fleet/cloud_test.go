@@ -137,12 +137,6 @@ func (c *fakeCloud) task(id string) *cloudTask {
 	return nil
 }
 
-func (c *fakeCloud) state(id string) wire.TaskState {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.task(id).state
-}
-
 // handle answers one request, after it went through JSON as on the wire.
 func (c *fakeCloud) handle(call link.Call) (wire.Type, any) {
 	raw, err := json.Marshal(call.Body)
