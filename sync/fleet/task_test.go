@@ -145,6 +145,53 @@ func TestALeaseThatNeverArrivedIsFetchedForASlotThatIsBusyNow(t *testing.T) {
 	})
 }
 
+func TestABusySlotAsksForNothingThatWasNotGranted(t *testing.T) {
+	life(t, func(t *testing.T, w *world) {
+		w.cloud.fault = first(wire.TypeClaim, 1, loseRequest)
+		w.start(0)
+		pass(3 * time.Second)
+		w.phones.do(func() { w.phones.busy = map[int]bool{1: true} })
+		w.cloud.submit("t1", false)
+		pass(2 * time.Minute)
+		if n := w.cloud.count(wire.TypeClaim); n != 1 {
+			t.Errorf("%d claims", n)
+		}
+	})
+}
+
+func TestALeaseThatIsOnItsWayIsNotTakenForALostOne(t *testing.T) {
+	life(t, func(t *testing.T, w *world) {
+		w.phones.slots, w.phones.busy = 2, map[int]bool{2: true}
+		w.cloud.fault = first(wire.TypeClaim, 1, loseRequest) // of slot 1
+		w.cloud.script = func(c link.Call) (wire.Type, any, bool) {
+			q, ok := c.Body.(wire.Claim)
+			if !ok || q.Slot != 2 {
+				return "", nil, false
+			}
+			typ, body := w.cloud.claim(q)
+			w.cloud.mu.Unlock()
+			time.Sleep(18 * time.Second) // a heartbeat is answered meanwhile
+			w.cloud.mu.Lock()
+			return typ, body, true
+		}
+		w.start(0)
+		pass(3 * time.Second)
+		w.phones.do(func() { w.phones.busy = map[int]bool{1: true} })
+		pass(19 * time.Second) // slot 1's claim has failed
+		w.cloud.submit("t1", false)
+		w.cloud.submit("t2", false)
+		pass(2 * time.Minute)
+		for _, c := range bodies[wire.Claim](w)[1:] {
+			if c.Slot == 1 {
+				t.Fatalf("slot 1 is busy and claims: %+v", c)
+			}
+		}
+		if w.started(ref("t1", 1)) != 1 {
+			t.Error("slot 2 did not get the task")
+		}
+	})
+}
+
 func TestAClaimWithoutATaskWaitsAndCostsNoWrite(t *testing.T) {
 	life(t, func(t *testing.T, w *world) {
 		w.cloud.script = func(c link.Call) (wire.Type, any, bool) {
@@ -327,6 +374,72 @@ func TestARefusedStartIsReleasedUntilTheCloudKnows(t *testing.T) {
 		}
 		if len(w.cloud.results[ref("t1", 1)]) != 0 {
 			t.Error("a released attempt has a result")
+		}
+		told := false
+		for _, h := range bodies[wire.Heartbeat](w) {
+			for _, one := range h.Running {
+				told = told || one.Attempt == 1 && one.Ended && !one.Wrote
+			}
+		}
+		if !told {
+			t.Error("no heartbeat told that nothing was written")
+		}
+	})
+}
+
+func TestRefusalsOneAfterTheOtherComeSlowly(t *testing.T) {
+	life(t, func(t *testing.T, w *world) {
+		for i := range 50 {
+			w.cloud.submit(fmt.Sprint("t", i), false)
+		}
+		w.phones.refuse = func(fleet.Assignment) error { return wire.Refuse(wire.PhoneOffline, nil) }
+		w.start(0)
+		pass(30 * time.Second)
+		if n := w.cloud.count(wire.TypeRelease); n < 3 || n > 8 {
+			t.Errorf("%d tasks were refused in 30 s", n)
+		}
+	})
+}
+
+func TestRoomForAResultIsGivenBack(t *testing.T) {
+	life(t, func(t *testing.T, w *world) {
+		w.room = 1
+		for _, id := range []string{"a", "b", "c"} {
+			w.cloud.submit(id, false)
+		}
+		w.cloud.fault = first(wire.TypeClaim, 2, loseRequest)
+		w.phones.refuse = func(a fleet.Assignment) error {
+			if a.Task.TaskID == "b" && a.Attempt == 1 {
+				return wire.Refuse(wire.AppMissing, nil)
+			}
+			return nil
+		}
+		w.start(0)
+		w.settle(5 * time.Minute)
+		w.p.fleet.Drain(true)
+		pass(time.Minute)
+		if n := w.p.reserved.Load(); n != 0 {
+			t.Errorf("room for %d results is kept", n)
+		}
+	})
+}
+
+func TestAShorterLeaseMovesNoFenceBack(t *testing.T) {
+	life(t, func(t *testing.T, w *world) {
+		w.phones.think = 10 * time.Minute
+		w.cloud.submit("t1", false)
+		w.cloud.script = func(c link.Call) (wire.Type, any, bool) {
+			return wire.TypeRenewed, wire.Renewed{LeaseMS: 20_000}, c.Type == wire.TypeRenew
+		}
+		w.start(0)
+		pass(100 * time.Second)
+		w.phones.do(func() {
+			if all := w.phones.extended[ref("t1", 1)]; !slices.IsSorted(all) || len(all) > 0 && all[0] < w.phones.last.Fence {
+				t.Errorf("from %v to %v", w.phones.last.Fence, all)
+			}
+		})
+		if w.cloud.count(wire.TypeRenew) != 2 {
+			t.Errorf("%d renewals", w.cloud.count(wire.TypeRenew))
 		}
 	})
 }
