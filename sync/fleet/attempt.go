@@ -132,7 +132,7 @@ func (f *Fleet) giveBack(ctx context.Context, a *attempt) {
 	f.mu.Lock()
 	why := a.Release
 	f.mu.Unlock()
-	err := f.insist(ctx, a, wire.TypeRelease, wire.Release{TaskID: a.TaskID, Attempt: a.Attempt, Error: why})
+	err := f.insist(ctx, a, wire.TypeRelease, wire.Release{TaskID: a.TaskID, Attempt: a.Attempt, SkillsVersion: a.Skills, Error: why})
 	if ctx.Err() != nil {
 		return
 	}

@@ -234,7 +234,7 @@ func (f *Fleet) forget(c *claim, slot int) {
 
 // leased commits an attempt and starts it.
 func (f *Fleet) leased(ctx context.Context, c *claim, ask wire.Claim, l wire.Lease, sent time.Duration, release func()) (wait time.Duration) {
-	r := attemptRecord{TaskID: l.Task.TaskID, Attempt: l.Attempt, Slot: ask.Slot, Phone: ask.Phone}
+	r := attemptRecord{TaskID: l.Task.TaskID, Attempt: l.Attempt, Slot: ask.Slot, Phone: ask.Phone, Skills: ask.SkillsVersion}
 	log := f.log.With("slot", r.Slot, "task", fmt.Sprintf("%.*s", maxTaskID, r.TaskID), "attempt", r.Attempt)
 	if f.known(r.ref()) {
 		// The cloud has not heard the end of the slot's last attempt yet.

@@ -275,19 +275,27 @@ func (f *Fleet) putCommandOver(b *bolt.Bucket, seq uint64) error {
 
 // tellAgain answers a command that was here already: it is never taken twice.
 func (f *Fleet) tellAgain(c wire.Command) error {
+	r, ok, err := f.command(c.Seq)
+	if err == nil && ok && r.Command.CommandID == c.CommandID {
+		if held, err := f.o.Outbox.Holds(r.Entry); held && err == nil {
+			return nil // it is on its way: this spares the card a write
+		}
+	}
 	return f.o.Bucket.Update(func(b *bolt.Bucket) error {
+		e := link.Entry{Type: wire.TypeCommandStatus}
 		r, ok := get[commandRecord](b.Bucket(bucketCommands), number(c.Seq))
-		if ok && r.Command.CommandID == c.CommandID {
-			// The outbox ignores it if it still holds it; a picture is not sent twice.
-			_, err := f.o.Outbox.PutTx(b.Tx(), link.Entry{ID: r.Entry, Type: wire.TypeCommandStatus, Body: r.Status})
-			return err
+		switch {
+		case !ok:
+			e.Body = wire.CommandStatus{CommandID: c.CommandID, Version: forgottenVersion, Status: wire.CommandUnknown}
+		case r.Command.CommandID != c.CommandID:
+			e.Body = wire.CommandStatus{
+				CommandID: c.CommandID, Version: 1, Status: wire.CommandRejected,
+				Error: wire.Refuse(wire.RequestConflict, map[string]any{"request": c.CommandID}),
+			}
+		default:
+			e.ID, e.Body = r.Entry, r.Status // a picture is not sent twice
 		}
-		s := wire.CommandStatus{CommandID: c.CommandID, Version: forgottenVersion, Status: wire.CommandUnknown}
-		if ok {
-			s.Version, s.Status = 1, wire.CommandRejected
-			s.Error = wire.Refuse(wire.RequestConflict, map[string]any{"request": c.CommandID})
-		}
-		_, err := f.o.Outbox.PutTx(b.Tx(), link.Entry{Type: wire.TypeCommandStatus, Body: s})
+		_, err := f.o.Outbox.PutTx(b.Tx(), e)
 		return err
 	})
 }

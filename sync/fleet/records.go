@@ -42,6 +42,7 @@ type attemptRecord struct {
 	Attempt int           `json:"attempt"`
 	Slot    int           `json:"slot"`
 	Phone   string        `json:"phone"`
+	Skills  string        `json:"skills_version,omitempty"` // that the claim named
 	Wrote   bool          `json:"wrote"`
 	Release *wire.Refusal `json:"release,omitempty"` // it never started: the lease goes back with this
 }

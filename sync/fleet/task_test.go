@@ -369,7 +369,7 @@ func TestARefusedStartIsReleasedUntilTheCloudKnows(t *testing.T) {
 		w.start(0)
 		w.settle(3 * time.Minute)
 		r := bodies[wire.Release](w)
-		if len(r) != 3 || r[2].Error.Code != wire.AppMissing || r[2].Attempt != 1 {
+		if len(r) != 3 || r[2].Error.Code != wire.AppMissing || r[2].Attempt != 1 || r[2].SkillsVersion != "7" {
 			t.Errorf("%+v", r)
 		}
 		if len(w.cloud.results[ref("t1", 1)]) != 0 {
