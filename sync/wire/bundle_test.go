@@ -58,7 +58,7 @@ func TestTheBrokersPasswordTellsNothingElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	k, _ := DeriveKeys("k1", secret)
-	for _, other := range [][]byte{secret, k.up, k.down} {
+	for _, other := range [][]byte{secret, k.k.up, k.k.down} {
 		if strings.Contains(a, base64.RawURLEncoding.EncodeToString(other)) {
 			t.Error("the password is one of the keys")
 		}

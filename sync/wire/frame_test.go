@@ -228,6 +228,12 @@ func TestKeysDoNotPrint(t *testing.T) {
 			t.Errorf("printed %q", s)
 		}
 	}
+	hidden := struct{ k wire.Keys }{k}
+	for _, s := range []string{fmt.Sprintf("%v", hidden), fmt.Sprintf("%+v", hidden), fmt.Sprintf("%x", hidden)} {
+		if len(s) > 40 { // kid and an address
+			t.Errorf("within another printed %q", s)
+		}
+	}
 }
 
 // vectors is what another implementation can be held to.

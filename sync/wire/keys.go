@@ -17,9 +17,11 @@ const SecretBytes = 32
 // of them, the cloud with the other, so that no frame can be sent back to its
 // sender. They print as their kid alone.
 type Keys struct {
-	KID      string // names the secret; an id of the wire
-	up, down []byte
+	KID string // names the secret; an id of the wire
+	k   *pair  // behind a pointer: fmt asks no method of a field that is not exported
 }
+
+type pair struct{ up, down []byte }
 
 // DeriveKeys derives both keys by HKDF-SHA256 without salt; the info is
 // "phonerack pr1 up" or "phonerack pr1 dn".
@@ -38,7 +40,7 @@ func DeriveKeys(kid string, secret []byte) (Keys, error) {
 	if err != nil {
 		return Keys{}, err
 	}
-	return Keys{KID: kid, up: up, down: down}, nil
+	return Keys{KID: kid, k: &pair{up, down}}, nil
 }
 
 // String, GoString and LogValue keep the keys out of logs.
@@ -53,12 +55,12 @@ func (k Keys) LogValue() slog.Value { return slog.StringValue(k.KID) }
 // mac is HMAC-SHA256 over topic, algorithm and kid, each behind its length as
 // four bytes, big endian, and the JSON as it is sent.
 func (k Keys) mac(t Topic, alg string, json []byte) ([]byte, error) {
-	key := k.up
-	if t.Direction == Down {
-		key = k.down
-	}
-	if len(key) == 0 {
+	if k.k == nil {
 		return nil, errors.New("there are no keys")
+	}
+	key := k.k.up
+	if t.Direction == Down {
+		key = k.k.down
 	}
 	h := hmac.New(sha256.New, key)
 	for _, s := range []string{t.String(), alg, k.KID} {
