@@ -50,7 +50,8 @@ func Start(ctx context.Context, o Options) (*Cloud, error) {
 	if err := os.MkdirAll(bin, 0o755); err != nil {
 		return nil, err
 	}
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", bin+"/", "phonerack/cmd/rackcloud")
+	// As make build-portable builds it, so that the Go tool has most of it already.
+	build := exec.CommandContext(ctx, "go", "build", "-o", bin+"/", "phonerack/cmd/rackcloud")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("go build: %w\n%s", err, out)

@@ -31,8 +31,14 @@ type site struct {
 	phones []*rackrig.Phone
 }
 
-func newSite(t *testing.T, ctx context.Context, phones int) *site {
+// siteLimit bounds the start of a site; most of it is the building of the programs where nothing is built yet.
+const siteLimit = 10 * time.Minute
+
+// newSite starts both; config is added to rackd's, with a place for the path of its identity.
+func newSite(t *testing.T, ctx context.Context, phones int, config string) *site {
 	t.Helper()
+	ctx, cancel := context.WithTimeout(ctx, siteLimit)
+	defer cancel()
 	dir, err := os.MkdirTemp("", "site") // a short path: sockets have 107 bytes
 	if err != nil {
 		t.Fatal(err)
@@ -74,7 +80,7 @@ func newSite(t *testing.T, ctx context.Context, phones int) *site {
 		must(err)
 		s.phones, slots[i] = append(s.phones, p), i+1
 	}
-	s.rack, err = rackrig.StartNative(ctx, dir, s.phones, fmt.Sprintf(byCloud, bundle))
+	s.rack, err = rackrig.StartNative(ctx, dir, s.phones, fmt.Sprintf(config, bundle))
 	must(err)
 	_, err = rackrig.WaitState(ctx, s.rack, action.Ready, slots...)
 	must(err)
@@ -114,9 +120,9 @@ func kills(t *testing.T) int {
 // (with its broker) are killed at random moments. What the phones' app has noted is the judge.
 func TestKilledAtAnyMomentEachTaskEndsOnceAndNothingIsDoneTwice(t *testing.T) {
 	n := kills(t)
+	s := newSite(t, t.Context(), 3, byCloud)
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute+time.Duration(n)*45*time.Second)
 	defer cancel()
-	s := newSite(t, ctx, 3)
 	random := rand.New(rand.NewPCG(7, uint64(n)))
 
 	// Somebody submits all the time; the key makes a repeated order the same task.
