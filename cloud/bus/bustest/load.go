@@ -21,7 +21,7 @@ func answerWith(b bus.Bus) bus.Handler {
 // insist is a rack that sends n frames, one each pause, and each again until it is answered; it connects anew when it has
 // to. It gives the number of answered frames after at most 90 seconds.
 func (b *Broker) insist(t testing.TB, rack string, n int, pause time.Duration) int {
-	const again = 3 * time.Second // sooner, a slow machine would be flooded
+	const again = 3 * time.Second      // sooner, a slow machine would be flooded
 	open := make(map[string]time.Time) // unanswered, and when it was last sent
 	var r *Rack
 	sent, answered, read := 0, 0, 0
