@@ -17,6 +17,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"time"
 
@@ -262,6 +263,9 @@ func writeFile(path string, b []byte, mode fs.FileMode) error {
 	}
 	if err := os.Rename(f.Name(), path); err != nil {
 		return err
+	}
+	if runtime.GOOS == "windows" { // a folder cannot be synced there
+		return nil
 	}
 	d, err := os.Open(filepath.Dir(path))
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 // Bounds of a task.
 const (
 	maxGoal   = 32 << 10 // bytes
+	maxTask   = 96 << 10 // bytes of JSON: a lease with it must fit into a frame
 	maxSkills = 100
 	maxAnswer = 4 << 10 // bytes
 )
@@ -54,6 +55,9 @@ func (f *Fleet) Submit(ctx context.Context, op Operator, n NewTask) (task Task, 
 	body, err := json.Marshal(n.Task)
 	if err != nil {
 		return Task{}, false, bad("the task cannot be stored")
+	}
+	if len(body) > maxTask {
+		return Task{}, false, wire.Refuse(wire.PayloadTooLarge, map[string]any{"what": "task", "size": len(body), "limit": maxTask})
 	}
 	w := n.Task
 	t, created, err := f.store.Submit(ctx, op.Scope(), store.NewTask{

@@ -26,6 +26,7 @@ type process struct {
 	cmd *exec.Cmd
 }
 
+// binary is the program, once it is built; TestMain removes its folder.
 var binary string
 
 // build makes the program once for all tests of this file.
@@ -129,7 +130,7 @@ func planOf(rack, task, id string) wire.PlanRequest {
 // decide asks for a decision until there is one.
 func decide(t *testing.T, l *link.Link, req wire.PlanRequest) (d wire.PlanDecision) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	for ctx.Err() == nil {
 		if err := l.WaitOnline(ctx); err != nil {
@@ -167,7 +168,7 @@ func TestARackcloudThatIsKilledBetweenRequestAndAnswerGivesOneAnswer(t *testing.
 	if err := os.WriteFile(key, []byte("sk-test\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p.do("provider", "add", "slow", "--provider", "openai", "--model", "m", "--base-url", url, "--timeout", "2s", "--key", key, "--activate")
+	p.do("provider", "add", "slow", "--provider", "openai", "--model", "m", "--base-url", url, "--timeout", "5s", "--key", key, "--activate")
 	b := p.enrol("bench")
 	l := join(t, b, true, nil)
 	task := decode[fleet.Task](t, p.do("task", "submit", "--goal", "go home"))

@@ -6,8 +6,11 @@ import (
 	"strings"
 )
 
-// secretWords name attributes whose value no log shows.
-var secretWords = []string{"bearer", "password", "secret", "token", "authorization", "credential", "prompt", "apikey", "api_key"}
+// secretWords are parts of the names of attributes whose value no log shows; a "token" is only so by itself, because
+// models count tokens too.
+var secretWords = []string{"bearer", "password", "secret", "authorization", "credential", "prompt", "apikey", "api_key"}
+
+const redacted = "[redacted]"
 
 // newLogger logs with redaction: the last net, should a secret ever get into an attribute.
 func newLogger(w io.Writer, format, level string) *slog.Logger {
@@ -22,13 +25,16 @@ func newLogger(w io.Writer, format, level string) *slog.Logger {
 
 func redact(_ []string, a slog.Attr) slog.Attr {
 	key := strings.ToLower(a.Key)
+	if key == "token" || strings.HasSuffix(key, "_token") {
+		return slog.String(a.Key, redacted)
+	}
 	for _, word := range secretWords {
 		if strings.Contains(key, word) {
-			return slog.String(a.Key, "[redacted]")
+			return slog.String(a.Key, redacted)
 		}
 	}
-	if s := a.Value.String(); a.Value.Kind() == slog.KindString && strings.Contains(s, "prb_") {
-		return slog.String(a.Key, "[redacted]")
+	if s := a.Value.String(); a.Value.Kind() == slog.KindString && (strings.Contains(s, "prb_") || strings.Contains(s, "pra_")) {
+		return slog.String(a.Key, redacted)
 	}
 	return a
 }

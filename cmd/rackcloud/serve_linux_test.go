@@ -20,7 +20,12 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("github.com/nats-io/nats-server/v2/server.(*ipQueue[...]).pop"))
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		if binary != "" {
+			_ = os.RemoveAll(filepath.Dir(binary)) // the tests are over
+		}
+		os.Exit(code)
+	}))
 }
 
 // served is a rackcloud in this process.
