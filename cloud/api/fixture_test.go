@@ -67,7 +67,7 @@ func (*wireBus) Close() error                                     { return nil }
 
 // site is a whole cloud without a broker and without a provider.
 type site struct {
-	t      *testing.T
+	t      testing.TB
 	now    atomic.Int64 // ms
 	store  *store.Store
 	office *enroll.Office
@@ -82,12 +82,12 @@ type site struct {
 	token  string
 }
 
-func newSite(t *testing.T) *site {
+func newSite(t testing.TB) *site {
 	return openSite(t, filepath.Join(t.TempDir(), "cloud.db"), t.TempDir())
 }
 
 // openSite opens a cloud on a database and a folder that may be another one's too, as replicas have it.
-func openSite(t *testing.T, db, dir string) *site {
+func openSite(t testing.TB, db, dir string) *site {
 	t.Helper()
 	s := &site{t: t, bus: new(wireBus), token: "pra_test"}
 	s.now.Store(time.Date(2026, 11, 30, 9, 0, 0, 0, time.UTC).UnixMilli())
@@ -388,7 +388,7 @@ var describe = sync.OnceValues(func() (routers.Router, error) {
 	return gorillamux.NewRouter(doc)
 })
 
-func description(t *testing.T) routers.Router {
+func description(t testing.TB) routers.Router {
 	t.Helper()
 	r, err := describe()
 	if err != nil {
@@ -398,8 +398,8 @@ func description(t *testing.T) routers.Router {
 }
 
 // must gives a value to a test, or ends it.
-func must[T any](v T, err error) func(*testing.T) T {
-	return func(t *testing.T) T {
+func must[T any](v T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)

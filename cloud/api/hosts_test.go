@@ -334,9 +334,9 @@ func FuzzHostBodies(f *testing.F) {
 		}
 	}
 	types := []wire.Type{wire.TypeHeartbeat, wire.TypeClaim, wire.TypeResult, wire.TypePlanRequest}
+	s := newSite(f)
+	r := s.rack("acme")
 	f.Fuzz(func(t *testing.T, which int, body string) {
-		s := newSite(t)
-		r := s.rack("acme")
 		typ := types[uint(which)%uint(len(types))]
 		q := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/hosts/"+r.bundle.Rack+"/"+paths[typ], strings.NewReader(body))
 		q.Header.Set("Content-Type", "application/json")
