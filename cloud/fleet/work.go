@@ -54,6 +54,14 @@ func (f *Fleet) Renew(ctx context.Context, c enroll.Caller, b wire.Renew) (wire.
 
 // Release takes a task back before its first write.
 func (f *Fleet) Release(ctx context.Context, c enroll.Caller, b wire.Release) (wire.Ack, error) {
+	cause, err := marshalRefusal(b.Error)
+	if err != nil {
+		return wire.Ack{}, err
+	}
+	ref := store.Ref{Task: b.TaskID, Attempt: b.Attempt}
+	if b.Error != nil && b.Error.Retryable { // a slot that somebody holds must not keep the task from its rack for good
+		return wire.Ack{}, ofRack(f.store.ReleaseForNow(ctx, c.Scope(), c.Rack, ref, cause), b.TaskID, b.Attempt)
+	}
 	skills := b.SkillsVersion
 	if skills == "" {
 		h, err := f.store.Host(ctx, c.Scope(), c.Rack)
@@ -62,11 +70,7 @@ func (f *Fleet) Release(ctx context.Context, c enroll.Caller, b wire.Release) (w
 		}
 		skills = h.SkillsVersion
 	}
-	cause, err := marshalRefusal(b.Error)
-	if err != nil {
-		return wire.Ack{}, err
-	}
-	err = f.store.Release(ctx, c.Scope(), c.Rack, store.Ref{Task: b.TaskID, Attempt: b.Attempt}, skills, cause)
+	err = f.store.Release(ctx, c.Scope(), c.Rack, ref, skills, cause)
 	return wire.Ack{}, ofRack(err, b.TaskID, b.Attempt)
 }
 

@@ -60,7 +60,22 @@ func (t *tx) move(k Task, a Attempt, to TaskState) error {
 // rack is not offered it until its skills version is another than the one given here. Again for a released attempt it
 // changes nothing.
 func (s *Store) Release(ctx context.Context, sc Scope, host string, r Ref, skillsVersion string, cause json.RawMessage) error {
-	if err := check(sc.check(), textOK("skills version", skillsVersion, 0, maxName), jsonOK("error", cause)); err != nil {
+	return s.release(ctx, sc, host, r, &skillsVersion, cause)
+}
+
+// ReleaseForNow is Release for a reason that passes, such as a slot that somebody holds: this rack may be offered the
+// task again at once.
+func (s *Store) ReleaseForNow(ctx context.Context, sc Scope, host string, r Ref, cause json.RawMessage) error {
+	return s.release(ctx, sc, host, r, nil, cause)
+}
+
+// release excludes the rack until its skills version is another than except, which may be nil for not at all.
+func (s *Store) release(ctx context.Context, sc Scope, host string, r Ref, except *string, cause json.RawMessage) error {
+	version := ""
+	if except != nil {
+		version = *except
+	}
+	if err := check(sc.check(), textOK("skills version", version, 0, maxName), jsonOK("error", cause)); err != nil {
 		return err
 	}
 	return s.ofRack(ctx, sc, host, func(t *tx) error {
@@ -80,10 +95,12 @@ func (s *Store) Release(ctx context.Context, sc Scope, host string, r Ref, skill
 		if err != nil {
 			return err
 		}
-		_, err = t.exec(`INSERT INTO releases (task, host, skills_version) VALUES (?, ?, ?)
-			ON CONFLICT (task, host) DO UPDATE SET skills_version = excluded.skills_version`, r.Task, host, skillsVersion)
-		if err != nil {
-			return err
+		if except != nil {
+			_, err = t.exec(`INSERT INTO releases (task, host, skills_version) VALUES (?, ?, ?)
+				ON CONFLICT (task, host) DO UPDATE SET skills_version = excluded.skills_version`, r.Task, host, version)
+			if err != nil {
+				return err
+			}
 		}
 		if _, err = t.exec(`UPDATE tasks SET tries = tries - 1 WHERE id = ?`, r.Task); err != nil {
 			return err

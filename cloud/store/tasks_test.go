@@ -167,11 +167,15 @@ func testRelease(t *testing.T, p place) {
 	c := claim("r1", 1, "d")
 	c.SkillsVersion = "2"
 	third := lease(t, s, c)
+	ok(t, s.ReleaseForNow(ctx, acme, "r1", third.Attempt.Ref, json.RawMessage(`{"code":"slot_busy"}`)))
+	c.ID = "e"
+	third = lease(t, s, c) // what passes excludes nobody
+	equal(t, "tries", third.Task.Tries, 1)
 	_, err = s.Heartbeat(ctx, acme, store.Heartbeat{Host: "r1", Running: []store.RunningAttempt{{Ref: third.Attempt.Ref, Wrote: true}}})
 	ok(t, err)
 	wants(t, s.Release(ctx, acme, "r1", third.Attempt.Ref, "2", nil), store.ErrConflict)
 	all := must(s.Attempts(ctx, acme, task.ID))(t)
-	if len(all) != 3 || all[0].State != store.Released || string(all[0].Error) != `{"code":"skill_invalid"}` || all[2].State != store.Running {
+	if len(all) != 4 || all[0].State != store.Released || string(all[0].Error) != `{"code":"skill_invalid"}` || all[2].State != store.Released || all[3].State != store.Running {
 		t.Errorf("attempts are %+v", all)
 	}
 }

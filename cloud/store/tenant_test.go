@@ -176,6 +176,13 @@ var methods = []struct {
 	{"Release", false, only(func(c c, s st, sc sc, w world) error {
 		return s.Release(c, sc, "r1", w.waiting.Attempt.Ref, "1", nil)
 	})},
+	{"ReleaseForNow", false, only(func(c c, s st, sc sc, w world) error {
+		l, found, err := s.Claim(c, sc, claim("r1", 9, "once more")) // the one that was queued again
+		if err != nil || !found {
+			return err
+		}
+		return s.ReleaseForNow(c, sc, "r1", l.Attempt.Ref, nil)
+	})},
 	{"QueueCommand", false, only(func(c c, s st, sc sc, w world) error {
 		_, err := s.QueueCommand(c, sc, store.NewCommand{Host: "r1", Name: "ping"})
 		return err
