@@ -212,7 +212,7 @@ func (b *bench) state(slot int) action.PhoneState {
 
 func (b *bench) await(slot int, want action.State) action.PhoneState {
 	b.t.Helper()
-	deadline := time.Now().Add(40 * time.Second)
+	deadline := time.Now().Add(2 * time.Minute) // seventeen phones at once on a loaded machine
 	for {
 		state := b.state(slot)
 		if state.State == want {
