@@ -134,7 +134,7 @@ func (f *Fleet) remind(ctx context.Context, c enroll.Caller) {
 	if f.push == nil {
 		return
 	}
-	open, _, err := f.store.Commands(ctx, c.Scope(), store.CommandFilter{Host: c.Rack, States: []store.CommandState{store.CommandQueued}}, store.Page{Limit: 1})
+	open, _, err := f.store.Commands(ctx, c.Scope(), store.CommandFilter{Host: c.Rack, States: []wire.CommandState{store.CommandQueued}}, store.Page{Limit: 1})
 	if err == nil && len(open) > 0 {
 		f.pushCommands(ctx, c)
 	}
@@ -183,7 +183,7 @@ func (f *Fleet) CommandStatus(ctx context.Context, c enroll.Caller, b wire.Comma
 		}
 	}
 	applied, err := f.store.SetCommandStatus(ctx, c.Scope(), store.CommandStatus{
-		Host: c.Rack, ID: b.CommandID, Version: int64(b.Version), State: store.CommandState(b.Status), Progress: progress, Detail: detail,
+		Host: c.Rack, ID: b.CommandID, Version: int64(b.Version), State: b.Status, Progress: progress, Detail: detail,
 	})
 	if err != nil {
 		return wire.Ack{}, Named(err, "command", b.CommandID)

@@ -59,7 +59,7 @@ func (f *Fleet) State(ctx context.Context, c enroll.Caller, s wire.State) (appli
 		return false, bad("generation or session is out of range")
 	}
 	applied, err = f.store.SetPresence(ctx, c.Scope(), store.StateReport{
-		Host: c.Rack, Generation: int64(s.Generation), Session: int64(s.Session), State: store.Presence(s.State),
+		Host: c.Rack, Generation: int64(s.Generation), Session: int64(s.Session), State: s.State,
 	})
 	return applied, ofRack(err, "", 0)
 }

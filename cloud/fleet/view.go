@@ -150,7 +150,7 @@ func viewAttempt(a store.Attempt) Attempt {
 
 func viewCommand(c store.Command) Command {
 	v := Command{
-		CommandID: c.ID, Rack: c.Host, Slot: c.Slot, Seq: c.Seq, Name: c.Name, Args: c.Args, State: wire.CommandState(c.State), Version: c.Version,
+		CommandID: c.ID, Rack: c.Host, Slot: c.Slot, Seq: c.Seq, Name: c.Name, Args: c.Args, State: c.State, Version: c.Version,
 		Created: toMS(c.Created), Updated: toMS(c.Updated), Expires: toMS(c.Expires), Sent: toMS(c.Sent),
 	}
 	var s statusBody

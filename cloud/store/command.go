@@ -6,28 +6,22 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"phonerack/sync/wire"
 )
 
-// CommandState is where a command stands.
-type CommandState string
-
-// States of a command.
+// The states of a command are the wire's.
 const (
-	CommandQueued    CommandState = "queued"
-	CommandAccepted  CommandState = "accepted"
-	CommandRejected  CommandState = "rejected"
-	CommandRunning   CommandState = "running"
-	CommandSucceeded CommandState = "succeeded"
-	CommandFailed    CommandState = "failed"
-	CommandTimedOut  CommandState = "timed_out"
-	CommandCancelled CommandState = "cancelled"
-	CommandUnknown   CommandState = "unknown" // may or may not have run, and never runs again
+	CommandQueued    = wire.CommandQueued
+	CommandAccepted  = wire.CommandAccepted
+	CommandRejected  = wire.CommandRejected
+	CommandRunning   = wire.CommandRunning
+	CommandSucceeded = wire.CommandSucceeded
+	CommandFailed    = wire.CommandFailed
+	CommandTimedOut  = wire.CommandTimedOut
+	CommandCancelled = wire.CommandCancelled
+	CommandUnknown   = wire.CommandUnknown
 )
-
-// Terminal tells whether the command has ended.
-func (s CommandState) Terminal() bool {
-	return s != CommandQueued && s != CommandAccepted && s != CommandRunning
-}
 
 // NewCommand is what a command starts with.
 type NewCommand struct {
@@ -45,7 +39,7 @@ type Command struct {
 	ID       string
 	Tenant   string
 	Seq      int64 // per host, from 1
-	State    CommandState
+	State    wire.CommandState
 	Version  int64 // of the newest status
 	Progress json.RawMessage
 	Detail   json.RawMessage
@@ -59,7 +53,7 @@ type CommandStatus struct {
 	Host     string
 	ID       string
 	Version  int64
-	State    CommandState
+	State    wire.CommandState
 	Progress json.RawMessage
 	Detail   json.RawMessage
 }
@@ -67,7 +61,7 @@ type CommandStatus struct {
 // CommandFilter selects commands; empty fields select all.
 type CommandFilter struct {
 	Host   string
-	States []CommandState
+	States []wire.CommandState
 }
 
 const (
@@ -155,7 +149,7 @@ func (s *Store) PendingCommands(ctx context.Context, sc Scope, host string, afte
 // SetCommandStatus notes what a rack says of a command. Only a higher version counts, and nothing after a terminal
 // state, except that the rack's own end replaces one that the cloud had to assume at expiry.
 func (s *Store) SetCommandStatus(ctx context.Context, sc Scope, st CommandStatus) (applied bool, err error) {
-	err = check(sc.check(), jsonOK("progress", st.Progress), jsonOK("detail", st.Detail), st.State.check())
+	err = check(sc.check(), jsonOK("progress", st.Progress), jsonOK("detail", st.Detail), checkCommandState(st.State))
 	if err != nil {
 		return false, err
 	}
@@ -171,7 +165,7 @@ func (s *Store) SetCommandStatus(ctx context.Context, sc Scope, st CommandStatus
 		}
 		n, err = t.exec(`UPDATE commands SET state = ?, version = ?, progress = ?, detail = ?, updated = ?, assumed = 0
 			WHERE id = ? AND version < ? AND (`+openCommand+` OR (assumed = 1 AND ? = 1))`,
-			st.State, st.Version, string(st.Progress), string(st.Detail), t.now, st.ID, st.Version, bit(st.State.Terminal()))
+			st.State, st.Version, string(st.Progress), string(st.Detail), t.now, st.ID, st.Version, bit(st.State.Over()))
 		if err != nil || n == 0 {
 			return err
 		}
@@ -181,7 +175,7 @@ func (s *Store) SetCommandStatus(ctx context.Context, sc Scope, st CommandStatus
 	return applied, err
 }
 
-func (s CommandState) check() error {
+func checkCommandState(s wire.CommandState) error {
 	switch s {
 	case CommandAccepted, CommandRejected, CommandRunning, CommandSucceeded, CommandFailed, CommandTimedOut, CommandCancelled, CommandUnknown:
 		return nil

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"phonerack/cloud/store"
+	"phonerack/sync/wire"
 )
 
 func testCommands(t *testing.T, p place) {
@@ -41,7 +42,7 @@ func testCommands(t *testing.T, p place) {
 	if len(all) != 2 || all[0].ID != ids[1] || all[1].ID != ids[2] || !all[0].Sent.Equal(start) {
 		t.Errorf("pending are %+v", all)
 	}
-	status := func(id string, version int64, st store.CommandState, want bool) {
+	status := func(id string, version int64, st wire.CommandState, want bool) {
 		t.Helper()
 		got, err := s.SetCommandStatus(ctx, acme, store.CommandStatus{Host: "r1", ID: id, Version: version, State: st, Detail: json.RawMessage(`{"v":1}`)})
 		ok(t, err)
@@ -70,7 +71,7 @@ func testCommands(t *testing.T, p place) {
 	if len(list) != 2 || list[0].ID != ids[2] || next != ids[1] {
 		t.Errorf("first page is %+v, %q", list, next)
 	}
-	list, next, err = s.Commands(ctx, acme, store.CommandFilter{Host: "r1", States: []store.CommandState{store.CommandQueued}}, store.Page{After: next})
+	list, next, err = s.Commands(ctx, acme, store.CommandFilter{Host: "r1", States: []wire.CommandState{store.CommandQueued}}, store.Page{After: next})
 	ok(t, err)
 	if len(list) != 1 || list[0].ID != ids[0] || next != "" {
 		t.Errorf("second page is %+v, %q", list, next)
@@ -87,7 +88,7 @@ func testCommandsExpire(t *testing.T, p place) {
 	sent, running := queue(time.Minute), queue(time.Minute)
 	equal(t, "pending", len(must(s.PendingCommands(ctx, acme, "r1", 0))(t)), 2)
 	kept, longer := queue(time.Minute), queue(time.Hour)
-	set := func(id string, version int64, st store.CommandState) bool {
+	set := func(id string, version int64, st wire.CommandState) bool {
 		t.Helper()
 		return must(s.SetCommandStatus(ctx, acme, store.CommandStatus{Host: "r1", ID: id, Version: version, State: st}))(t)
 	}
@@ -104,7 +105,7 @@ func testCommandsExpire(t *testing.T, p place) {
 	if !slices.Equal(e.Commands, []string{sent, kept}) {
 		t.Errorf("expired %v", e.Commands)
 	}
-	is := func(id string, want store.CommandState) {
+	is := func(id string, want wire.CommandState) {
 		t.Helper()
 		equal(t, "state", must(s.Command(ctx, acme, id))(t).State, want)
 	}

@@ -4,16 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"time"
+
+	"phonerack/sync/wire"
 )
 
-// State of a rack as it says so itself, in up/state.
-type Presence string
-
-// Presences of a rack.
+// The presences of a rack are the wire's.
 const (
-	Online   Presence = "online"
-	Draining Presence = "draining" // finishes what runs, claims nothing
-	Offline  Presence = "offline"
+	Online   = wire.Online
+	Draining = wire.Draining
+	Offline  = wire.Offline
 )
 
 // Host is a rack as the cloud knows it.
@@ -31,7 +30,7 @@ type Host struct {
 	Versions   json.RawMessage // as said in the last hello
 	CommandSeq int64           // number of the newest command
 
-	Presence      Presence
+	Presence      wire.Presence
 	LastSeen      time.Time // hello, state or heartbeat
 	SkillsVersion string
 	Slots         json.RawMessage // as last reported
@@ -67,7 +66,7 @@ type StateReport struct {
 	Host       string
 	Generation int64
 	Session    int64
-	State      Presence
+	State      wire.Presence
 }
 
 const hostColumns = `id, tenant, name, tags, created, revoked, generation, session, boot, versions, command_seq, presence, last_seen, skills_version, slots`

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"phonerack/cloud/store"
+	"phonerack/sync/wire"
 )
 
 func testHosts(t *testing.T, p place) {
@@ -177,9 +178,9 @@ func testPresence(t *testing.T, p place) {
 	ok(t, err)
 	for _, c := range []struct {
 		generation, session int64
-		state               store.Presence
+		state               wire.Presence
 		applied             bool
-		now                 store.Presence
+		now                 wire.Presence
 	}{
 		{5, 4, store.Offline, false, store.Online}, // the will of the session before, delivered late
 		{4, 9, store.Offline, false, store.Online},

@@ -18,6 +18,7 @@ import (
 	"phonerack/cloud/api"
 	"phonerack/cloud/fleet"
 	"phonerack/cloud/vault"
+	"phonerack/cmd/internal/table"
 	"phonerack/sync/wire"
 )
 
@@ -86,15 +87,15 @@ type hostList struct{}
 func (hostList) Run(s *session) error {
 	all, err := list[fleet.Host](s, "/v1/admin/hosts", nil, 0)
 	return show(s, all, err, func(all []fleet.Host) error {
-		t := newTable(s.stdout, "RACK", "NAME", "STATE", "SEEN", "SLOTS", "TAGS")
+		t := table.New(s.stdout, "RACK", "NAME", "STATE", "SEEN", "SLOTS", "TAGS")
 		for _, h := range all {
 			state := h.Presence
 			if h.Revoked != 0 {
 				state = "revoked"
 			}
-			t.row(h.Rack, h.Name, state, when(h.LastSeen), strconv.Itoa(len(h.Slots)), strings.Join(h.Tags, ","))
+			t.Row(h.Rack, h.Name, state, when(h.LastSeen), strconv.Itoa(len(h.Slots)), strings.Join(h.Tags, ","))
 		}
-		return t.flush()
+		return t.Flush()
 	})
 }
 
@@ -118,15 +119,15 @@ func (s *session) showHost(method, rack, act string) error {
 	}
 	err := s.client.call(s.ctx, method, "/v1/admin/hosts/"+url.PathEscape(rack)+act, nil, body, &h)
 	return show(s, h, err, func(h fleet.Host) error {
-		fmt.Fprintf(s.stdout, "%s %s: %s, seen %s, generation %d\n", h.Rack, plain(h.Name), h.Presence, when(h.LastSeen), h.Generation)
+		fmt.Fprintf(s.stdout, "%s %s: %s, seen %s, generation %d\n", h.Rack, table.Plain(h.Name), h.Presence, when(h.LastSeen), h.Generation)
 		if h.Revoked != 0 {
 			fmt.Fprintf(s.stdout, "revoked %s\n", when(h.Revoked))
 		}
-		t := newTable(s.stdout, "SLOT", "STATE", "PHONE", "MODEL")
+		t := table.New(s.stdout, "SLOT", "STATE", "PHONE", "MODEL")
 		for _, slot := range h.Slots {
-			t.row(strconv.Itoa(slot.Slot), slot.State, slot.Phone, slot.Model)
+			t.Row(strconv.Itoa(slot.Slot), slot.State, slot.Phone, slot.Model)
 		}
-		return t.flush()
+		return t.Flush()
 	})
 }
 
@@ -213,15 +214,15 @@ func (c providerRotate) Run(s *session) error {
 
 func (s *session) showProviders(all []api.Provider, err error) error {
 	return show(s, all, err, func(all []api.Provider) error {
-		t := newTable(s.stdout, "NAME", "PROVIDER", "MODEL", "TIMEOUT", "ACTIVE", "KEY", "ID")
+		t := table.New(s.stdout, "NAME", "PROVIDER", "MODEL", "TIMEOUT", "ACTIVE", "KEY", "ID")
 		for _, p := range all {
 			active := ""
 			if p.Active {
 				active = "yes"
 			}
-			t.row(p.Name, p.Provider, p.Model, (time.Duration(p.TimeoutMS) * time.Millisecond).String(), active, p.State, p.ID)
+			t.Row(p.Name, p.Provider, p.Model, (time.Duration(p.TimeoutMS) * time.Millisecond).String(), active, p.State, p.ID)
 		}
-		return t.flush()
+		return t.Flush()
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"phonerack/cloud/api"
 	"phonerack/cloud/fleet"
+	"phonerack/cmd/internal/table"
 	"phonerack/sync/wire"
 )
 
@@ -110,7 +111,7 @@ func (s *session) await(id string) error {
 		if v.State != last && !s.json {
 			fmt.Fprintf(s.stdout, "%s %s\n", id, v.State)
 			if v.Question != nil {
-				fmt.Fprintf(s.stdout, "asks: %s\n", plain(v.Question.Text))
+				fmt.Fprintf(s.stdout, "asks: %s\n", table.Plain(v.Question.Text))
 			}
 		}
 		last = v.State
@@ -144,11 +145,11 @@ func (c taskList) Run(s *session) error {
 	}
 	all, err := list[fleet.Task](s, "/v1/admin/tasks", q, c.Limit)
 	return show(s, all, err, func(all []fleet.Task) error {
-		t := newTable(s.stdout, "TASK", "STATE", "ATTEMPT", "CREATED", "ENDED", "GOAL")
+		t := table.New(s.stdout, "TASK", "STATE", "ATTEMPT", "CREATED", "ENDED", "GOAL")
 		for _, v := range all {
-			t.row(v.TaskID, string(v.State), strconv.Itoa(v.Attempt), when(v.Created), when(v.Ended), shorten(v.Goal))
+			t.Row(v.TaskID, string(v.State), strconv.Itoa(v.Attempt), when(v.Created), when(v.Ended), shorten(v.Goal))
 		}
-		return t.flush()
+		return t.Flush()
 	})
 }
 
@@ -197,14 +198,14 @@ func (s *session) actOnTask(method, id, act string, body any) error {
 
 func (s *session) showTask(v fleet.Task, err error) error {
 	return show(s, v, err, func(v fleet.Task) error {
-		fmt.Fprintf(s.stdout, "%s: %s\n%s\n", v.TaskID, v.State, plain(v.Goal))
+		fmt.Fprintf(s.stdout, "%s: %s\n%s\n", v.TaskID, v.State, table.Plain(v.Goal))
 		if v.Cancel {
 			fmt.Fprintln(s.stdout, "it is to be ended; the rack has not said so yet")
 		}
 		if v.Question != nil {
-			fmt.Fprintf(s.stdout, "asks: %s\n", plain(v.Question.Text))
+			fmt.Fprintf(s.stdout, "asks: %s\n", table.Plain(v.Question.Text))
 			for _, choice := range v.Question.Choices {
-				fmt.Fprintf(s.stdout, "  - %s\n", plain(choice))
+				fmt.Fprintf(s.stdout, "  - %s\n", table.Plain(choice))
 			}
 		}
 		if v.Error != nil {
@@ -213,15 +214,15 @@ func (s *session) showTask(v fleet.Task, err error) error {
 		if len(v.Attempts) == 0 {
 			return nil
 		}
-		t := newTable(s.stdout, "ATTEMPT", "RACK", "SLOT", "STATE", "STEPS", "STARTED", "ENDED", "MESSAGE")
+		t := table.New(s.stdout, "ATTEMPT", "RACK", "SLOT", "STATE", "STEPS", "STARTED", "ENDED", "MESSAGE")
 		for _, a := range v.Attempts {
 			message := a.Message
 			if a.Error != nil {
 				message = a.Error.Sentence(s.lang)
 			}
-			t.row(strconv.Itoa(a.Attempt), a.Rack, strconv.Itoa(a.Slot), a.State, strconv.Itoa(a.Steps), when(a.Started), when(a.Ended), message)
+			t.Row(strconv.Itoa(a.Attempt), a.Rack, strconv.Itoa(a.Slot), a.State, strconv.Itoa(a.Steps), when(a.Started), when(a.Ended), message)
 		}
-		return t.flush()
+		return t.Flush()
 	})
 }
 
@@ -237,12 +238,12 @@ func (c decisionsCommand) Run(s *session) error {
 	}
 	all, err := list[api.Decision](s, "/v1/admin/tasks/"+url.PathEscape(c.Task)+"/decisions", q, 0)
 	return show(s, all, err, func(all []api.Decision) error {
-		t := newTable(s.stdout, "ATTEMPT", "STEP", "TIME", "TOOL", "ARGUMENTS", "TOKENS")
+		t := table.New(s.stdout, "ATTEMPT", "STEP", "TIME", "TOOL", "ARGUMENTS", "TOKENS")
 		for _, d := range all {
 			args, _ := json.Marshal(d.Arguments) // it came as JSON
-			t.row(strconv.Itoa(d.Attempt), strconv.Itoa(d.StepIndex), when(d.At), d.ToolName, shorten(string(args)), strconv.FormatInt(d.TokensIn+d.TokensOut, 10))
+			t.Row(strconv.Itoa(d.Attempt), strconv.Itoa(d.StepIndex), when(d.At), d.ToolName, shorten(string(args)), strconv.FormatInt(d.TokensIn+d.TokensOut, 10))
 		}
-		return t.flush()
+		return t.Flush()
 	})
 }
 
@@ -361,18 +362,18 @@ func (s *session) showCommands(v fleet.Command) error {
 			fmt.Fprintln(s.stdout, v.Error.Sentence(s.lang))
 		}
 		if len(v.Detail) > 0 {
-			fmt.Fprintln(s.stdout, plain(string(v.Detail)))
+			fmt.Fprintln(s.stdout, table.Plain(string(v.Detail)))
 		}
 		return nil
 	})
 }
 
 func (s *session) tableOfCommands(all []fleet.Command) error {
-	t := newTable(s.stdout, "COMMAND", "RACK", "SLOT", "SEQ", "NAME", "STATE", "UPDATED")
+	t := table.New(s.stdout, "COMMAND", "RACK", "SLOT", "SEQ", "NAME", "STATE", "UPDATED")
 	for _, v := range all {
-		t.row(v.CommandID, v.Rack, strconv.Itoa(v.Slot), strconv.FormatInt(v.Seq, 10), v.Name, string(v.State), when(v.Updated))
+		t.Row(v.CommandID, v.Rack, strconv.Itoa(v.Slot), strconv.FormatInt(v.Seq, 10), v.Name, string(v.State), when(v.Updated))
 	}
-	return t.flush()
+	return t.Flush()
 }
 
 type eventsCommand struct {
@@ -387,11 +388,11 @@ func (c eventsCommand) Run(s *session) error {
 	}
 	all, err := list[fleet.Event](s, "/v1/admin/events", q, c.Limit)
 	return show(s, all, err, func(all []fleet.Event) error {
-		t := newTable(s.stdout, "TIME", "RACK", "SLOT", "KIND", "DETAIL")
+		t := table.New(s.stdout, "TIME", "RACK", "SLOT", "KIND", "DETAIL")
 		for _, e := range all {
-			t.row(when(e.At), e.Rack, strconv.Itoa(e.Slot), e.Kind, shorten(string(e.Detail)))
+			t.Row(when(e.At), e.Rack, strconv.Itoa(e.Slot), e.Kind, shorten(string(e.Detail)))
 		}
-		return t.flush()
+		return t.Flush()
 	})
 }
 
@@ -402,11 +403,11 @@ type auditCommand struct {
 func (c auditCommand) Run(s *session) error {
 	all, err := list[fleet.Audit](s, "/v1/admin/audits", nil, c.Limit)
 	return show(s, all, err, func(all []fleet.Audit) error {
-		t := newTable(s.stdout, "TIME", "WHO", "WHAT", "OBJECT", "DETAIL")
+		t := table.New(s.stdout, "TIME", "WHO", "WHAT", "OBJECT", "DETAIL")
 		for _, a := range all {
-			t.row(when(a.At), a.Actor, a.Verb, a.Object, shorten(string(a.Detail)))
+			t.Row(when(a.At), a.Actor, a.Verb, a.Object, shorten(string(a.Detail)))
 		}
-		return t.flush()
+		return t.Flush()
 	})
 }
 
@@ -425,11 +426,11 @@ func (c usageCommand) Run(s *session) error {
 	}
 	all, err := list[api.Usage](s, "/v1/admin/usage", q, 0)
 	return show(s, all, err, func(all []api.Usage) error {
-		t := newTable(s.stdout, "DAY", "RACK", "TASK", "PROFILE", "REQUESTS", "IN", "OUT", "COST")
+		t := table.New(s.stdout, "DAY", "RACK", "TASK", "PROFILE", "REQUESTS", "IN", "OUT", "COST")
 		for _, u := range all {
 			n := func(v int64) string { return strconv.FormatInt(v, 10) }
-			t.row(u.Day, u.Rack, u.TaskID, u.Profile, n(u.Requests), n(u.TokensIn), n(u.TokensOut), n(u.Cost))
+			t.Row(u.Day, u.Rack, u.TaskID, u.Profile, n(u.Requests), n(u.TokensIn), n(u.TokensOut), n(u.Cost))
 		}
-		return t.flush()
+		return t.Flush()
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"phonerack/cmd/internal/table"
 	"phonerack/firmware/action"
 )
 
@@ -40,7 +41,7 @@ func (s *session) showHelpers(status action.HelperStatus) error {
 	if !status.Supported {
 		fmt.Fprintln(s.stdout, "the phone's Android is too old for the helper apps")
 	}
-	t := newTable(s.stdout, "APP", "STATE")
+	t := table.New(s.stdout, "APP", "STATE")
 	for _, a := range status.Apps {
 		state := "not installed"
 		switch {
@@ -49,12 +50,12 @@ func (s *session) showHelpers(status action.HelperStatus) error {
 		case a.Installed:
 			state = strings.TrimSpace("installed "+a.Version) + ", another release than the rack's"
 		}
-		t.row(a.Package, state)
+		t.Row(a.Package, state)
 	}
 	running := "does not run"
 	if status.Running {
 		running = "runs"
 	}
-	t.row("server", running)
-	return t.flush()
+	t.Row("server", running)
+	return t.Flush()
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"phonerack/agent/phone"
+	"phonerack/cmd/internal/table"
 	"phonerack/firmware/action"
 	"phonerack/firmware/remembered"
 )
@@ -16,27 +17,27 @@ type infoCommand struct{ slotArg }
 
 func (c infoCommand) Run(s *session) error {
 	return call(s, "phone_info", c.args(), func(info action.PhoneInfo) error {
-		t := newTable(s.stdout, "WHAT", "IS")
-		t.row("phone", fmt.Sprintf("%s (%s), Android %s, %dx%d", info.Model, info.Serial, info.Android, info.Width, info.Height))
+		t := table.New(s.stdout, "WHAT", "IS")
+		t.Row("phone", fmt.Sprintf("%s (%s), Android %s, %dx%d", info.Model, info.Serial, info.Android, info.Width, info.Height))
 		if b := info.Battery; b != nil {
-			t.row("battery", batteryWords(*b))
+			t.Row("battery", batteryWords(*b))
 		}
 		if h := info.Thermal; h != nil {
-			t.row("heat", thermalWords(*h))
+			t.Row("heat", thermalWords(*h))
 		}
 		if d := info.Storage; d != nil {
-			t.row("storage", fmt.Sprintf("%d of %d MB free", d.Free>>20, d.Total>>20))
+			t.Row("storage", fmt.Sprintf("%d of %d MB free", d.Free>>20, d.Total>>20))
 		}
 		if p := info.Power; p != nil {
-			t.row("screen", p.Wakefulness)
+			t.Row("screen", p.Wakefulness)
 		}
 		for _, part := range slices.Sorted(maps.Keys(info.Missing)) {
-			t.row(part, "not read: "+info.Missing[part])
+			t.Row(part, "not read: "+info.Missing[part])
 		}
 		if r := info.Remembered; r != nil {
 			rememberedRows(t, *r)
 		}
-		return t.flush()
+		return t.Flush()
 	})
 }
 
@@ -69,22 +70,22 @@ func thermalWords(h phone.Thermal) string {
 	return "throttling " + levels[h.Status]
 }
 
-func rememberedRows(t table, r remembered.Phone) {
-	t.row("first seen", r.FirstSeen.Local().Format(time.DateTime))
-	t.row("key used", r.KeyUsed.Local().Format(time.DateTime))
+func rememberedRows(t table.Table, r remembered.Phone) {
+	t.Row("first seen", r.FirstSeen.Local().Format(time.DateTime))
+	t.Row("key used", r.KeyUsed.Local().Format(time.DateTime))
 	if r.Serial == "" {
-		t.row("known by", "its slot: its serial number is missing or not its own")
+		t.Row("known by", "its slot: its serial number is missing or not its own")
 	}
 	if r.Baseline != nil {
-		t.row("apps", fmt.Sprintf("%d before the first task", len(r.Baseline.Packages)))
+		t.Row("apps", fmt.Sprintf("%d before the first task", len(r.Baseline.Packages)))
 	}
 	if r.Helpers {
-		t.row("helper apps", "wanted")
+		t.Row("helper apps", "wanted")
 	}
 	if r.Dirty != nil {
-		t.row("not in order", fmt.Sprintf("since task %s, %s", r.Dirty.Task, r.Dirty.Since.Local().Format(time.DateTime)))
+		t.Row("not in order", fmt.Sprintf("since task %s, %s", r.Dirty.Task, r.Dirty.Since.Local().Format(time.DateTime)))
 	}
 	if n := len(r.Battery); n > 0 {
-		t.row("battery history", fmt.Sprintf("%d readings since %s", n, r.Battery[0].At.Local().Format(time.DateTime)))
+		t.Row("battery history", fmt.Sprintf("%d readings since %s", n, r.Battery[0].At.Local().Format(time.DateTime)))
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"phonerack/cmd/internal/table"
 	"phonerack/firmware/action"
 	"phonerack/sync/link"
 )
@@ -23,43 +24,43 @@ func (linkStatusCommand) Run(s *session) error {
 			_, err := fmt.Fprintln(s.stdout, "This rack has no cloud: cloud.identity is not in its configuration.")
 			return err
 		}
-		t := newTable(s.stdout, "WHAT", "IS")
+		t := table.New(s.stdout, "WHAT", "IS")
 		linkRows(t, *status.Link)
-		return t.flush()
+		return t.Flush()
 	})
 }
 
-func linkRows(t table, l link.Status) {
-	t.row("state", fmt.Sprintf("%s since %s", l.State, l.Since.Local().Format(time.DateTime)))
+func linkRows(t table.Table, l link.Status) {
+	t.Row("state", fmt.Sprintf("%s since %s", l.State, l.Since.Local().Format(time.DateTime)))
 	if l.NextTry > 0 {
-		t.row("next try", "in "+l.NextTry.Round(time.Second).String())
+		t.Row("next try", "in "+l.NextTry.Round(time.Second).String())
 	}
 	if l.LastError != "" {
-		t.row("last error", l.LastError)
+		t.Row("last error", l.LastError)
 	}
-	t.row("broker", l.Broker)
-	t.row("rack", l.Tenant+"/"+l.Rack)
-	t.row("session", strconv.FormatUint(l.Session, 10))
+	t.Row("broker", l.Broker)
+	t.Row("rack", l.Tenant+"/"+l.Rack)
+	t.Row("session", strconv.FormatUint(l.Session, 10))
 	if l.RoundTrip > 0 {
-		t.row("round trip", l.RoundTrip.Round(time.Millisecond).String())
+		t.Row("round trip", l.RoundTrip.Round(time.Millisecond).String())
 	}
 	clock := "its own: the cloud has not told the time yet"
 	if l.Trusted {
 		clock = fmt.Sprintf("the cloud's, %s from the board's own", l.Offset.Round(time.Millisecond))
 	}
-	t.row("clock", clock)
+	t.Row("clock", clock)
 	waiting := 0
 	for _, n := range l.Outbox.Entries {
 		waiting += n
 	}
-	t.row("outbox", fmt.Sprintf("%d waiting, %d of %d KB", waiting, l.Outbox.Bytes>>10, l.Outbox.Limit>>10))
+	t.Row("outbox", fmt.Sprintf("%d waiting, %d of %d KB", waiting, l.Outbox.Bytes>>10, l.Outbox.Limit>>10))
 	if l.Outbox.Refused > 0 {
-		t.row("refused", fmt.Sprintf("%d, kept on the rack", l.Outbox.Refused))
+		t.Row("refused", fmt.Sprintf("%d, kept on the rack", l.Outbox.Refused))
 	}
 	if l.Outbox.Dropped > 0 {
-		t.row("dropped events", strconv.FormatUint(l.Outbox.Dropped, 10))
+		t.Row("dropped events", strconv.FormatUint(l.Outbox.Dropped, 10))
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.Counters)) {
-		t.row(name, strconv.FormatUint(l.Counters[name], 10))
+		t.Row(name, strconv.FormatUint(l.Counters[name], 10))
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"phonerack/agent/phone"
+	"phonerack/cmd/internal/table"
 	"phonerack/firmware/control"
 	"phonerack/sync/wire"
 )
@@ -106,7 +107,7 @@ func (s *session) exit(err error) int {
 			sentence := refusal.Sentence(s.lang)
 			fmt.Fprintln(s.stderr, sentence)
 			if detail, ok := refusal.Args["detail"].(string); ok && !strings.Contains(sentence, detail) {
-				fmt.Fprintf(s.stderr, "(%s)\n", plain(detail))
+				fmt.Fprintf(s.stderr, "(%s)\n", table.Plain(detail))
 			}
 		}
 		return exitRefused
@@ -148,9 +149,9 @@ func (actionsCommand) Run(s *session) error {
 	if s.json {
 		return s.print(all)
 	}
-	t := newTable(s.stdout, "ACTION", "ROLE", "WHAT IT DOES")
+	t := table.New(s.stdout, "ACTION", "ROLE", "WHAT IT DOES")
 	for _, d := range all {
-		t.row(d.Name, string(d.Role), d.Summary)
+		t.Row(d.Name, string(d.Role), d.Summary)
 	}
-	return t.flush()
+	return t.Flush()
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"phonerack/cmd/internal/table"
 	"phonerack/firmware/action"
 	"phonerack/firmware/lease"
 )
@@ -22,15 +23,15 @@ type phonesCommand struct{}
 
 func (phonesCommand) Run(s *session) error {
 	return call(s, "phones", nil, func(result action.Phones) error {
-		t := newTable(s.stdout, "SLOT", "PORT", "STATE", "SERIAL", "MODEL", "ANDROID", "HELD BY", "REMARK")
+		t := table.New(s.stdout, "SLOT", "PORT", "STATE", "SERIAL", "MODEL", "ANDROID", "HELD BY", "REMARK")
 		for _, p := range result.Phones {
 			slot := "none"
 			if p.Slot != 0 {
 				slot = strconv.Itoa(p.Slot)
 			}
-			t.row(slot, p.Port, string(p.State), p.Serial, p.Model, p.Android, heldBy(p.Lease), remark(p))
+			t.Row(slot, p.Port, string(p.State), p.Serial, p.Model, p.Android, heldBy(p.Lease), remark(p))
 		}
-		return t.flush()
+		return t.Flush()
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"os"
 	"regexp"
 
+	"phonerack/cmd/internal/table"
 	"phonerack/firmware/rehearsal"
 	"phonerack/sync/wire"
 )
@@ -34,7 +35,7 @@ func (c taskReplay) Run(s *session) error {
 	dir := c.Record
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		if !taskID.MatchString(c.Record) {
-			return fmt.Errorf("there is no folder %s, nor is that the id of a task: name the folder of a trajectory, or an id as rackctl task list shows it", plain(c.Record))
+			return fmt.Errorf("there is no folder %s, nor is that the id of a task: name the folder of a trajectory, or an id as rackctl task list shows it", table.Plain(c.Record))
 		}
 		temp, err := os.MkdirTemp("", "rackctl-replay-*")
 		if err != nil {
@@ -68,7 +69,7 @@ func (c taskReplay) Run(s *session) error {
 	}
 	fmt.Fprintln(s.stdout, refusal.Sentence(s.lang))
 	for _, line := range report.Lines {
-		fmt.Fprintln(s.stdout, "  "+plain(line))
+		fmt.Fprintln(s.stdout, "  "+table.Plain(line))
 	}
 	return exitCode(exitRefused)
 }

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"time"
 
+	"phonerack/cmd/internal/table"
 	"phonerack/firmware/action"
 	"phonerack/sync/wire"
 )
@@ -58,7 +59,7 @@ func (c taskRun) Run(s *session) error {
 		return s.showTask(status)
 	}
 	if !s.json {
-		fmt.Fprintf(s.stdout, "task %s on slot %d (%s)\n", status.ID, status.Slot, plain(status.Serial))
+		fmt.Fprintf(s.stdout, "task %s on slot %d (%s)\n", status.ID, status.Slot, table.Plain(status.Serial))
 	}
 	return s.watch(status.ID, c.Trajectory)
 }
@@ -152,7 +153,7 @@ func (s *session) printSteps(r io.Reader) {
 		if e.Step == nil || json.Unmarshal(e.Step, &one) != nil {
 			continue
 		}
-		fmt.Fprintf(s.stdout, "step %d: %s -> %s\n", one.N, plain(one.act()), plain(one.came()))
+		fmt.Fprintf(s.stdout, "step %d: %s -> %s\n", one.N, table.Plain(one.act()), table.Plain(one.came()))
 	}
 }
 
@@ -162,7 +163,7 @@ func (s *session) printState(status action.TaskStatus) {
 	case status.State == action.Paused:
 		fmt.Fprintln(s.stdout, "paused: the planner cannot be reached")
 	case status.State == action.Waiting && status.Question != nil:
-		fmt.Fprintf(s.stdout, "the task asks: %s\nanswer with: rackctl task answer %s ANSWER\n", plain(status.Question.Text), status.ID)
+		fmt.Fprintf(s.stdout, "the task asks: %s\nanswer with: rackctl task answer %s ANSWER\n", table.Plain(status.Question.Text), status.ID)
 	}
 }
 
@@ -183,7 +184,7 @@ func (s *session) reason(status action.TaskStatus) string {
 	if status.Refusal != nil {
 		return status.Refusal.Sentence(s.lang)
 	}
-	return plain(status.Message)
+	return table.Plain(status.Message)
 }
 
 type taskList struct {
@@ -192,12 +193,12 @@ type taskList struct {
 
 func (c taskList) Run(s *session) error {
 	return call(s, "task_list", action.TaskListArgs{Limit: c.Limit}, func(list action.TaskList) error {
-		t := newTable(s.stdout, "TASK", "SLOT", "PHONE", "STATE", "STEPS", "STARTED", "BY", "GOAL")
+		t := table.New(s.stdout, "TASK", "SLOT", "PHONE", "STATE", "STEPS", "STARTED", "BY", "GOAL")
 		for _, task := range list.Tasks {
-			t.row(task.ID, strconv.Itoa(task.Slot), task.Serial, string(task.State), strconv.Itoa(task.Steps),
+			t.Row(task.ID, strconv.Itoa(task.Slot), task.Serial, string(task.State), strconv.Itoa(task.Steps),
 				task.Started.Local().Format(time.DateTime), task.StartedBy, task.Goal)
 		}
-		return t.flush()
+		return t.Flush()
 	})
 }
 
@@ -232,12 +233,12 @@ func (s *session) showTask(status action.TaskStatus) error {
 		return s.print(status)
 	}
 	_, err := fmt.Fprintf(s.stdout, "task     %s\nslot     %d (%s)\ngoal     %s\nstate    %s\nsteps    %d\nstarted  %s by %s\n",
-		status.ID, status.Slot, plain(status.Serial), plain(status.Goal), status.State, status.Steps,
-		status.Started.Local().Format(time.DateTime), plain(status.StartedBy))
+		status.ID, status.Slot, table.Plain(status.Serial), table.Plain(status.Goal), status.State, status.Steps,
+		status.Started.Local().Format(time.DateTime), table.Plain(status.StartedBy))
 	if q := status.Question; err == nil && q != nil {
-		_, err = fmt.Fprintf(s.stdout, "asks     %s\n", plain(q.Text))
+		_, err = fmt.Fprintf(s.stdout, "asks     %s\n", table.Plain(q.Text))
 		for _, o := range q.Options {
-			fmt.Fprintf(s.stdout, "         - %s\n", plain(o))
+			fmt.Fprintf(s.stdout, "         - %s\n", table.Plain(o))
 		}
 	}
 	if err == nil && !status.Ended.IsZero() {
