@@ -272,6 +272,53 @@ func TestATaskOfThisRackIsDecidedOutsideOfAnyTask(t *testing.T) {
 	}
 }
 
+// TestAQuestionOfATaskIsAnsweredByTheCloud: it waits under its lease, takes the answer to this question alone, and goes on.
+func TestAQuestionOfATaskIsAnsweredByTheCloud(t *testing.T) {
+	b := newBench(t, 1)
+	c := b.join(config.ByCloud)
+	var mu sync.Mutex
+	var prompts []string
+	c.On(wire.TypePlanRequest, func(h linktest.Heard) {
+		var q wire.PlanRequest
+		if h.Decode(&q) != nil {
+			return
+		}
+		mu.Lock()
+		prompts = append(prompts, q.UserPrompt)
+		d := wire.PlanDecision{RequestID: q.RequestID, ToolName: "ask_human", Arguments: []byte(`{"question":"Which colour?"}`)}
+		if len(prompts) > 1 {
+			d.ToolName, d.Arguments = "finish", []byte(`{"success":true,"message":"done"}`)
+		}
+		mu.Unlock()
+		c.Reply(h, wire.TypePlanDecision, d)
+	})
+	b.phones[1].plug(t)
+	c.grant(wire.Task{TaskID: "t1", Goal: "buy a scarf"}, 1, 2*time.Minute)
+	b.start()
+	q := await[wire.Question](t, c, wire.TypeQuestion, 0)
+	if q.TaskID != "t1" || q.Attempt != 1 || q.Text != "Which colour?" || q.QuestionID == "" {
+		t.Fatalf("%+v", q)
+	}
+	if b.state(1).Lease == nil {
+		t.Error("the slot is free while the task waits")
+	}
+	say := func(id, text string) {
+		c.Send(c.rack, wire.KindTask, c.Message("r1", wire.TypeAnswer, wire.Answer{TaskID: "t1", Attempt: 1, QuestionID: id, Text: text}))
+	}
+	say("another", "blue")
+	time.Sleep(300 * time.Millisecond)
+	say(q.QuestionID, "red")
+	say(q.QuestionID, "green") // the first counts
+	if r := await[wire.Result](t, c, wire.TypeResult, 0); r.Outcome != wire.Succeeded {
+		t.Errorf("%+v", r)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if len(prompts) != 2 || !strings.Contains(prompts[1], `answer 1: "red"`) {
+		t.Errorf("%d prompts, the last:\n%s", len(prompts), prompts[len(prompts)-1])
+	}
+}
+
 // TestAStopInTheMiddleIsReportedAsLostWithWhatWasWritten, by the next rackd, once.
 func TestAStopInTheMiddleIsReportedAsLostWithWhatWasWritten(t *testing.T) {
 	b := newBench(t, 1)
