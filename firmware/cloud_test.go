@@ -197,6 +197,8 @@ func TestATaskThatThisRackCannotDoIsGivenBack(t *testing.T) {
 		r := await[wire.Release](t, c, wire.TypeRelease, n)
 		if r.TaskID != fmt.Sprintf("t%d", n+1) || r.Error == nil || r.Error.Code != code {
 			t.Errorf("%+v, want %s", r, code)
+		} else if strings.Contains(r.Error.Error(), "unknown") {
+			t.Errorf("an argument is missing: %v", r.Error)
 		}
 	}
 	if journal := b.phones[1].engine.Journal(); len(journal) > 0 {

@@ -162,7 +162,7 @@ func (p phones) Start(a fleet.Assignment) error {
 	}
 	if s := p.rack.slots[a.Slot]; s != nil {
 		if state, _ := s.snapshot(); state.Serial != a.Phone {
-			return wire.Refuse(wire.PhoneLost, map[string]any{"slot": a.Slot, "serial": a.Phone})
+			return wire.Refuse(wire.PhoneLost, map[string]any{"slot": a.Slot, "serial": a.Phone}).After(0) // it may come back
 		}
 	}
 	if what := unsupported(a.Task); what != "" {
@@ -171,7 +171,7 @@ func (p phones) Start(a fleet.Assignment) error {
 	if now, trusted := p.rack.cloud.link.Now(); a.Task.Deadline != 0 && trusted {
 		left := time.UnixMilli(a.Task.Deadline).Sub(now)
 		if left <= 0 {
-			return wire.Refuse(wire.DeadlinePassed, nil)
+			return wire.Refuse(wire.DeadlinePassed, map[string]any{"deadline": time.UnixMilli(a.Task.Deadline).UTC().Format(time.RFC3339)})
 		}
 		spec.Within = min(spec.Within, left)
 	}
