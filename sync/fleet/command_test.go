@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"phonerack/sync/fleet"
@@ -453,4 +455,28 @@ func TestCommandsBeforeTheFirstWelcomeWaitForIt(t *testing.T) {
 			t.Errorf("it ran %d times", n)
 		}
 	})
+}
+
+// TestACommandThatComesAsTheRunBeginsIsDoneOnce: link and fleet begin at the same moment, and the first push may be
+// quicker than the records.
+func TestACommandThatComesAsTheRunBeginsIsDoneOnce(t *testing.T) {
+	for range 150 {
+		dir := t.TempDir()
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, dir)
+			c := w.cloud.command("once", 0, time.Hour)
+			p := w.start(0)
+			var pushes sync.WaitGroup
+			for range 8 {
+				pushes.Go(func() { p.push(wire.TypeExecute, c) })
+			}
+			pushes.Wait()
+			w.settle(time.Minute)
+			if n := w.ran(c.CommandID); n != 1 {
+				t.Errorf("it was done %d times", n)
+			}
+			wantStates(t, w, c.CommandID, wire.CommandAccepted, wire.CommandRunning, wire.CommandSucceeded)
+			p.end()
+		})
+	}
 }

@@ -51,6 +51,7 @@ type Fleet struct {
 
 	mu       sync.Mutex // guards what follows, and the attempts
 	run      *run       // nil unless Run is at work
+	begins   bool       // Run takes up what there is, and nothing is executed yet
 	draining bool
 	claims   map[int]*claim // by slot
 	attempts map[wire.AttemptRef]*attempt
@@ -109,12 +110,23 @@ func (f *Fleet) Run(ctx context.Context) error {
 	defer cancel()
 	r := &run{ctx: ctx}
 	f.mu.Lock()
-	if f.run != nil {
+	if f.run != nil || f.begins {
 		f.mu.Unlock()
 		return ErrRunning
 	}
-	f.run = r
+	f.begins = true
 	f.mu.Unlock()
+	// While nothing can be executed: a command that comes now would be found in the records, and be executed twice.
+	err := f.takeUpCommands()
+	f.mu.Lock()
+	f.begins = false
+	if err == nil {
+		f.run = r
+	}
+	f.mu.Unlock()
+	if err != nil {
+		return fmt.Errorf("take up commands: %w", err)
+	}
 	defer func() {
 		cancel()
 		f.mu.Lock()
@@ -122,9 +134,7 @@ func (f *Fleet) Run(ctx context.Context) error {
 		f.mu.Unlock()
 		r.wg.Wait()
 	}()
-	if err := f.takeUpCommands(); err != nil {
-		return fmt.Errorf("take up commands: %w", err)
-	}
+	f.kickLanes()
 	f.takeUpAttempts()
 	f.spawn(f.heartbeats)
 	f.spawn(f.pendings)
