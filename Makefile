@@ -76,7 +76,7 @@ test: as-root setup lint build-portable test-unit test-board ## all tests, the e
 .PHONY: test-unit
 test-unit: setup ## the tests that need no emulated board
 	go test $(RACE) -timeout 20m $$(go list ./... | grep -v /firmware/rig/cloudrig)
-	go test -timeout 20m ./firmware/rig/cloudrig # whole programs, killed again and again: nothing else may run beside
+	go test -p 1 -timeout 20m ./firmware/rig/cloudrig/... # whole programs, killed again and again: nothing else may run beside
 
 .PHONY: as-root
 as-root:
