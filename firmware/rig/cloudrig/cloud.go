@@ -23,10 +23,11 @@ import (
 
 // Options say what cloud is started.
 type Options struct {
-	Dir   string   // for everything that it writes; the caller removes it
-	Names []string // by which racks reach this machine; the first goes into bundles. 127.0.0.1 without any
-	Flags []string // further flags of rackcloud serve
-	Env   []string // further words of its environment
+	Program string   // path of a rackcloud that Build has made; Start builds one without it
+	Dir     string   // for everything that it writes; the caller removes it
+	Names   []string // by which racks reach this machine; the first goes into bundles. 127.0.0.1 without any
+	Flags   []string // further flags of rackcloud serve
+	Env     []string // further words of its environment
 }
 
 // Cloud is a rackcloud that can be stopped, killed and started again.
@@ -41,22 +42,32 @@ type Cloud struct {
 	ended chan struct{} // closed when serve has ended
 }
 
-// Start builds rackcloud and starts it. It returns when rackcloud says that it is ready.
+// Build builds rackcloud into a folder and returns its path. It works in any folder of the repository.
+func Build(ctx context.Context, dir string) (program string, err error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err
+	}
+	// As make build-portable builds it, so that the Go tool has most of it already.
+	build := exec.CommandContext(ctx, "go", "build", "-o", dir+"/", "phonerack/cmd/rackcloud")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return filepath.Join(dir, "rackcloud"), nil
+}
+
+// Start starts a rackcloud. It returns when rackcloud says that it is ready.
 func Start(ctx context.Context, o Options) (*Cloud, error) {
 	if len(o.Names) == 0 {
 		o.Names = []string{"127.0.0.1"}
 	}
-	bin := filepath.Join(o.Dir, "bin")
-	if err := os.MkdirAll(bin, 0o755); err != nil {
-		return nil, err
+	if o.Program == "" {
+		var err error
+		if o.Program, err = Build(ctx, filepath.Join(o.Dir, "bin")); err != nil {
+			return nil, err
+		}
 	}
-	// As make build-portable builds it, so that the Go tool has most of it already.
-	build := exec.CommandContext(ctx, "go", "build", "-o", bin+"/", "phonerack/cmd/rackcloud")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("go build: %w\n%s", err, out)
-	}
-	c := &Cloud{Program: filepath.Join(bin, "rackcloud"), o: o}
+	c := &Cloud{Program: o.Program, o: o}
 	for i := range c.ports {
 		port, err := freePort()
 		if err != nil {

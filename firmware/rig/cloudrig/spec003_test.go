@@ -11,6 +11,7 @@ import (
 
 	"phonerack/agent/planner/provider/providertest"
 	"phonerack/firmware/rig/cloudrig"
+	"phonerack/firmware/rig/cloudrig/sitetest"
 )
 
 // withoutKeys takes the provider keys out of the environment that the programs inherit.
@@ -24,22 +25,22 @@ func withoutKeys(t *testing.T) {
 }
 
 // done submits a task and wants it to succeed; it returns what the cloud has of its decisions.
-func (s *site) done(ctx context.Context, goal string) []cloudrig.Decision {
-	s.t.Helper()
-	id, err := s.cloud.Submit(ctx, "--goal", goal)
+func done(t *testing.T, ctx context.Context, s *sitetest.Site, goal string) []cloudrig.Decision {
+	t.Helper()
+	id, err := s.Cloud.Submit(ctx, "--goal", goal)
 	if err != nil {
-		s.t.Fatal(err)
+		t.Fatal(err)
 	}
-	end, err := s.cloud.Await(ctx, id)
+	end, err := s.Cloud.Await(ctx, id)
 	if err != nil {
-		s.t.Fatal(err)
+		t.Fatal(err)
 	}
 	if end.State != "succeeded" {
-		s.t.Fatalf("the task has ended as %s", end.State)
+		t.Fatalf("the task has ended as %s", end.State)
 	}
 	var log []cloudrig.Decision
-	if err := s.cloud.Ask(ctx, &log, "decisions", id); err != nil {
-		s.t.Fatal(err)
+	if err := s.Cloud.Ask(ctx, &log, "decisions", id); err != nil {
+		t.Fatal(err)
 	}
 	return log
 }
@@ -48,14 +49,14 @@ func (s *site) done(ctx context.Context, goal string) []cloudrig.Decision {
 func TestSpec003_CloudProxyTransport(t *testing.T) {
 	t.Run("Host configured for cloud-proxy transport has no local provider key", func(t *testing.T) {
 		withoutKeys(t)
-		s := newSite(t, t.Context(), 1, byCloud) // its bound is its own: programs are built
+		s := sitetest.New(t, t.Context(), sitetest.Options{Phones: 1}) // its bound is its own: programs are built
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 		defer cancel()
-		log := s.done(ctx, "Send the message 'No key is here' to Ana")
+		log := done(t, ctx, s, "Send the message 'No key is here' to Ana")
 		if len(log) == 0 || log[len(log)-1].Tool != "finish" {
 			t.Errorf("the cloud's decisions: %+v", log)
 		}
-		if n := s.sent("No key is here"); n != 1 {
+		if n := s.Sent("No key is here"); n != 1 {
 			t.Errorf("the message was sent %d times", n)
 		}
 	})
@@ -87,16 +88,16 @@ func TestSpec003_CloudSideHistory(t *testing.T) {
 		if err := os.WriteFile(key, []byte(providertest.Key+"\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		s := newSite(t, t.Context(), 1, fmt.Sprintf(directly, provider.URL, key))
+		s := sitetest.New(t, t.Context(), sitetest.Options{Phones: 1, Config: fmt.Sprintf(directly, provider.URL, key)})
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 		defer cancel()
-		if log := s.done(ctx, "look around"); len(log) != 0 {
+		if log := done(t, ctx, s, "look around"); len(log) != 0 {
 			t.Errorf("the cloud has decisions of a rack that asks its provider itself: %+v", log)
 		}
 		if provider.Calls() == 0 {
 			t.Error("the provider was not asked")
 		}
-		for name, log := range map[string]string{"rackd": s.rack.Log(), "rackcloud": s.cloud.Log()} {
+		for name, log := range map[string]string{"rackd": s.Rack.Log(), "rackcloud": s.Cloud.Log()} {
 			if strings.Contains(log, providertest.Key) {
 				t.Errorf("%s has logged the key", name)
 			}

@@ -183,7 +183,11 @@ func (s *stage) start(ctx context.Context, bundle string) (rackrig.Rack, error) 
 			all = append(all, p)
 		}
 		s.say("starting rackd on this machine, phones over byte streams")
-		n, err := rackrig.StartNative(ctx, s.dir, all, fmt.Sprintf(byCloud, bundle))
+		programs, err := rackrig.BuildNative(ctx, filepath.Join(s.dir, "bin"))
+		if err != nil {
+			return nil, err
+		}
+		n, err := rackrig.StartNative(ctx, programs, s.dir, all, fmt.Sprintf(byCloud, bundle))
 		if err != nil {
 			return nil, err
 		}

@@ -28,17 +28,9 @@ type Native struct {
 	phones sync.WaitGroup
 }
 
-// StartNative starts rackd with phones in a folder that the caller removes; more is added to its configuration. It
-// returns when rackd answers.
-func StartNative(ctx context.Context, dir string, phones []*Phone, more string) (*Native, error) {
-	bin := filepath.Join(dir, "bin")
-	if err := os.MkdirAll(bin, 0o755); err != nil {
-		return nil, err
-	}
-	programs, err := BuildNative(ctx, bin)
-	if err != nil {
-		return nil, err
-	}
+// StartNative starts a rackd that [BuildNative] has built, with phones, in a folder that the caller removes; more is added
+// to its configuration. It returns when rackd answers.
+func StartNative(ctx context.Context, programs Programs, dir string, phones []*Phone, more string) (*Native, error) {
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	n := &Native{dir: dir, programs: programs, cancel: cancel}
 	var config strings.Builder

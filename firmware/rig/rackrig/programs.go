@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 
@@ -29,6 +30,9 @@ func BuildForBoard(ctx context.Context, dir string) (Programs, error) {
 
 // BuildNative builds rackd and rackctl for this machine into dir. It works in any folder of the repository.
 func BuildNative(ctx context.Context, dir string) (Programs, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return Programs{}, err
+	}
 	c := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", dir+"/", "phonerack/cmd/rackd", "phonerack/cmd/rackctl")
 	if out, err := c.CombinedOutput(); err != nil {
 		return Programs{}, fmt.Errorf("go build: %w\n%s", err, out)
