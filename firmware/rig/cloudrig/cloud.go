@@ -180,12 +180,25 @@ func (c *Cloud) API() string { return "127.0.0.1:" + c.ports[0] }
 // MQTT is the address of the broker.
 func (c *Cloud) MQTT() string { return "127.0.0.1:" + c.ports[2] }
 
+// Admin is the address of the admin API.
+func (c *Cloud) Admin() string { return "127.0.0.1:" + c.ports[1] }
+
+// PID is the number of the process; 0 if none runs.
+func (c *Cloud) PID() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.serve == nil {
+		return 0
+	}
+	return c.serve.Process.Pid
+}
+
 // State is the folder of what outlives a restart.
 func (c *Cloud) State() string { return filepath.Join(c.o.Dir, "state") }
 
 // Ctl gives an order by the rackcloud program and writes its output as it comes.
 func (c *Cloud) Ctl(ctx context.Context, stdout io.Writer, args ...string) (exit int, err error) {
-	cmd := exec.CommandContext(ctx, c.Program, append([]string{"--admin", "http://127.0.0.1:" + c.ports[1]}, args...)...)
+	cmd := exec.CommandContext(ctx, c.Program, append([]string{"--admin", "http://" + c.Admin()}, args...)...)
 	cmd.Stdout = stdout
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
