@@ -2,8 +2,6 @@ package firmware
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -241,98 +239,4 @@ func (p phones) Answer(ref wire.AttemptRef, questionID, text string) {
 	if _, err := p.rack.AnswerTask(t.id, text, cloudActor); err != nil {
 		t.log.Info("an answer of the cloud came too late", "err", err)
 	}
-}
-
-// The commands that this rack knows.
-const (
-	commandPing       = "ping"
-	commandIdentify   = "identify"
-	commandScreenshot = "screenshot"
-)
-
-// Knows implements fleet.Runner.
-func (p phones) Knows(name string) (known, idempotent bool) {
-	switch name {
-	case commandPing, commandIdentify, commandScreenshot:
-		return true, true
-	}
-	return false, false
-}
-
-// Execute implements fleet.Runner.
-func (p phones) Execute(ctx context.Context, c wire.Command) (fleet.Report, error) {
-	switch c.Name {
-	case commandPing:
-		return report(map[string]any{"boot": p.rack.store.Boot(), "slots": len(p.rack.slots)})
-	case commandIdentify:
-		return p.identify(ctx, c.Target.Slot)
-	case commandScreenshot:
-		return p.screenshot(ctx, c.Target.Slot)
-	}
-	return fleet.Report{}, wire.Refuse(wire.UnknownAction, map[string]any{"action": c.Name})
-}
-
-func report(detail any) (fleet.Report, error) {
-	raw, err := json.Marshal(detail)
-	return fleet.Report{Detail: raw}, err
-}
-
-// screenshot takes a picture of a slot's phone. Looking needs no lease.
-func (p phones) screenshot(ctx context.Context, slot int) (fleet.Report, error) {
-	phone, err := p.rack.Phone(slot)
-	if err != nil {
-		return fleet.Report{}, err
-	}
-	seen, err := phone.Observe(ctx, action.Want{Image: true})
-	if err != nil {
-		return fleet.Report{}, err
-	}
-	if seen.Image == nil {
-		return fleet.Report{}, wire.Refuse(wire.ObservationFailed, map[string]any{"slot": slot, "part": "the picture", "reason": "the phone gave none"})
-	}
-	made, err := report(map[string]any{"slot": slot, "package": seen.Package, "width": seen.Width, "height": seen.Height})
-	made.Attachments = []wire.Attachment{{Name: wire.ScreenAttachment, Type: "image/jpeg", Data: seen.Image}}
-	return made, err
-}
-
-// How a phone shows which one it is: its screen goes dark and bright some times.
-const (
-	blinks       = 3
-	blinkPause   = 700 * time.Millisecond
-	identifyTerm = 15 * time.Second
-)
-
-// identify makes a person see which phone is in a slot, if nobody else has it.
-func (p phones) identify(ctx context.Context, slot int) (_ fleet.Report, err error) {
-	s, ok := p.rack.slots[slot]
-	if !ok {
-		return fleet.Report{}, wire.Refuse(wire.SlotUnknown, map[string]any{"slot": slot})
-	}
-	l, err := s.usable()
-	if err != nil {
-		return fleet.Report{}, err
-	}
-	held, err := p.rack.leases.Acquire(slot, lease.Holder{Kind: lease.Recovery, Who: "identify"}, identifyTerm)
-	if err != nil {
-		return fleet.Report{}, err
-	}
-	defer held.Release()
-	controls := l.phone.Under(held)
-	for range blinks {
-		for _, key := range []string{"sleep", "wakeup"} {
-			if err := controls.Key(ctx, key); err != nil {
-				return fleet.Report{}, err
-			}
-			select {
-			case <-time.After(blinkPause):
-			case <-ctx.Done():
-				err = errors.Join(err, context.Cause(ctx))
-			}
-		}
-		if err != nil {
-			return fleet.Report{}, err
-		}
-	}
-	state, _ := s.snapshot()
-	return report(map[string]any{"slot": slot, "label": state.Label, "port": state.Port, "serial": state.Serial, "model": state.Model})
 }

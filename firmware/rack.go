@@ -67,6 +67,7 @@ type Rack struct {
 	onReady      func()
 	clock        func() time.Duration // of the leases
 	cloud        *cloud               // nil for a rack on its own
+	began        time.Time
 
 	store     *store.Store
 	taskLog   *taskLog
@@ -92,7 +93,7 @@ type Rack struct {
 // New opens the database, the key and the control socket. Run must follow, and closes them.
 func New(o Options) (*Rack, error) {
 	r := &Rack{
-		config: o.Config, planner: o.Planner, log: o.Logger, onReady: o.OnReady,
+		config: o.Config, planner: o.Planner, log: o.Logger, onReady: o.OnReady, began: time.Now(),
 		documents: newDocuments(o.Documents, o.Logger), slots: map[int]*slot{}, tasks: map[string]*task{}, owed: map[string]debt{},
 	}
 	r.halt, r.end = context.WithCancel(context.Background())

@@ -271,7 +271,7 @@ func TestAScreenshotIsInMemoryAlone(t *testing.T) {
 		t.Errorf("the picture is in %s", hits)
 	}
 	s.wait(11 * time.Minute)
-	if _, err := s.fleet.Picture(t.Context(), acme, c.CommandID); !wire.Is(err, wire.NotFound) {
+	if _, err := s.fleet.Picture(t.Context(), acme, c.CommandID); !wire.Is(err, wire.PictureGone) {
 		t.Errorf("after eleven minutes: %v", err)
 	}
 }

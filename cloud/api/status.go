@@ -16,7 +16,7 @@ func statusOf(c wire.Code) int {
 		return http.StatusUnauthorized
 	case wire.HostMismatch, wire.Forbidden:
 		return http.StatusForbidden
-	case wire.NotFound, wire.TaskUnknown:
+	case wire.NotFound, wire.TaskUnknown, wire.PictureGone:
 		return http.StatusNotFound
 	case wire.NotYourTask, wire.AttemptOver, wire.RequestConflict, wire.Conflict, wire.TaskNotWaiting:
 		return http.StatusConflict

@@ -17,6 +17,7 @@ const (
 	Ping       = "ping"       // the rack answers with its time and versions
 	Identify   = "identify"   // a slot, or the rack, shows itself to who stands before it; args {"seconds": 1-600}
 	Screenshot = "screenshot" // of a slot's phone
+	Reboot     = "reboot"     // of a slot's phone; it is over when the phone can be used again
 )
 
 // order is what is known of a command by its name.
@@ -30,6 +31,7 @@ var orders = map[string]order{
 	Ping:       {idempotent: true, args: noArgs},
 	Identify:   {idempotent: true, args: identifyArgs},
 	Screenshot: {slot: true, idempotent: true, args: noArgs},
+	Reboot:     {slot: true, args: noArgs},
 }
 
 // Orders names the commands of this version.
@@ -105,9 +107,6 @@ func (f *Fleet) Send(ctx context.Context, op Operator, n NewCommand) (Command, e
 	if err != nil {
 		return Command{}, Named(err, "rack", n.Rack)
 	}
-	if n.Name == Screenshot {
-		f.pictures.expect(op.Tenant, c.ID)
-	}
 	to := enroll.Caller{Tenant: op.Tenant, Rack: n.Rack}
 	if f.push != nil && f.online(ctx, to) {
 		f.pushCommands(ctx, to)
@@ -178,7 +177,7 @@ func (f *Fleet) CommandStatus(ctx context.Context, c enroll.Caller, b wire.Comma
 	}
 	if len(picture) > 0 { // before the state, so that whoever sees the state finds the picture
 		cmd, err := f.store.Command(ctx, c.Scope(), b.CommandID)
-		if err == nil && cmd.Host == c.Rack && cmd.Name == Screenshot {
+		if err == nil && cmd.Host == c.Rack && cmd.Name == Screenshot && !cmd.State.Over() {
 			f.pictures.put(c.Tenant, b.CommandID, picture)
 		}
 	}
@@ -217,7 +216,7 @@ func (f *Fleet) Picture(ctx context.Context, op Operator, id string) ([]byte, er
 	if b, ok := f.pictures.get(op.Tenant, id); ok {
 		return b, nil
 	}
-	return nil, wire.Refuse(wire.NotFound, map[string]any{"what": "picture of command", "id": id})
+	return nil, wire.Refuse(wire.PictureGone, map[string]any{"command": id})
 }
 
 func wireCommand(c store.Command) wire.Command {

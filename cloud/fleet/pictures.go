@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"bytes"
+	"slices"
 	"sync"
 	"time"
 )
@@ -14,7 +15,7 @@ const (
 )
 
 // Pictures holds what screenshot commands have brought, for who asked: in memory alone, each for ten minutes, the
-// newest 64 and 32 MiB at most. A picture that nobody in this process has asked for is dropped.
+// newest 64 and 32 MiB at most. Of several replicas the one has it to which the rack's status came.
 type Pictures struct {
 	clock func() time.Time
 
@@ -25,29 +26,18 @@ type Pictures struct {
 type picture struct {
 	tenant, command string
 	until           time.Time
-	data            []byte // nil while it is expected
+	data            []byte
 }
 
 func newPictures(clock func() time.Time) *Pictures { return &Pictures{clock: clock} }
 
-// expect makes room for the picture of a command.
-func (p *Pictures) expect(tenant, command string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.kept = append(p.kept, picture{tenant: tenant, command: command, until: p.clock().Add(pictureTime)})
-	p.trim()
-}
-
+// put keeps the picture of a command, in the place of an earlier one.
 func (p *Pictures) put(tenant, command string, data []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for i := range p.kept {
-		if k := &p.kept[i]; k.tenant == tenant && k.command == command {
-			k.data, k.until = bytes.Clone(data), p.clock().Add(pictureTime)
-			p.trim()
-			return
-		}
-	}
+	p.kept = slices.DeleteFunc(p.kept, func(k picture) bool { return k.tenant == tenant && k.command == command })
+	p.kept = append(p.kept, picture{tenant: tenant, command: command, until: p.clock().Add(pictureTime), data: bytes.Clone(data)})
+	p.trim()
 }
 
 func (p *Pictures) get(tenant, command string) ([]byte, bool) {
@@ -55,7 +45,7 @@ func (p *Pictures) get(tenant, command string) ([]byte, bool) {
 	defer p.mu.Unlock()
 	p.trim()
 	for i := range p.kept {
-		if k := &p.kept[i]; k.tenant == tenant && k.command == command && k.data != nil {
+		if k := &p.kept[i]; k.tenant == tenant && k.command == command {
 			return k.data, true
 		}
 	}

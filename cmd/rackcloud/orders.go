@@ -2,9 +2,11 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
+	"os"
 	"strconv"
 	"time"
 
@@ -14,13 +16,13 @@ import (
 )
 
 type orderCommands struct {
-	Send orderSend `cmd:"" help:"Send a command to a rack: ping, identify or screenshot."`
+	Send orderSend `cmd:"" help:"Send a command to a rack: ping, identify, screenshot or reboot."`
 	List orderList `cmd:"" help:"List commands, newest first."`
 	Show orderShow `cmd:"" help:"Show a command."`
 }
 
 type orderSend struct {
-	Name    string        `arg:"" help:"ping, identify or screenshot."`
+	Name    string        `arg:"" help:"ping, identify, screenshot or reboot."`
 	Rack    string        `arg:"" help:"Id of the rack."`
 	Slot    int           `help:"Of this slot; the rack itself without it."`
 	Args    string        `help:"Arguments as a JSON object." placeholder:"JSON"`
@@ -30,42 +32,31 @@ type orderSend struct {
 }
 
 func (c orderSend) Run(s *session) error {
-	n := fleet.NewCommand{Rack: c.Rack, Slot: c.Slot, Name: c.Name}
-	if c.Args != "" {
-		n.Args = json.RawMessage(c.Args)
-		if !json.Valid(n.Args) {
-			return fmt.Errorf("%w: --args is no JSON", errUsage)
-		}
-	}
-	if c.Expires > 0 {
-		n.Expires = time.Now().Add(c.Expires).UnixMilli()
-	}
-	var v fleet.Command
-	if err := s.client.call(s.ctx, http.MethodPost, "/v1/admin/commands", nil, n, &v); err != nil {
+	n, err := c.order()
+	if err != nil {
 		return err
 	}
 	wait := c.Wait
-	if c.Out != "" && wait == 0 {
-		wait = time.Minute
-	}
-	for end := time.Now().Add(wait); !v.State.Over() && time.Now().Before(end); {
-		select {
-		case <-s.ctx.Done():
-			return s.ctx.Err()
-		case <-time.After(pollEvery):
+	if c.Out != "" {
+		if wait == 0 {
+			wait = pictureWait
 		}
-		if err := s.client.call(s.ctx, http.MethodGet, "/v1/admin/commands/"+v.CommandID, nil, nil, &v); err != nil {
+		// Before anything is ordered: a picture that cannot be kept need not be taken.
+		if err := writeSecretFile(c.Out, nil); err != nil {
 			return err
 		}
 	}
-	if c.Out != "" && v.State == wire.CommandSucceeded {
-		picture, err := s.client.raw(s.ctx, http.MethodGet, "/v1/admin/commands/"+v.CommandID+"/picture", nil, nil)
-		if err != nil {
-			return err
+	v, err := s.order(n, wait)
+	if c.Out != "" {
+		if err == nil && v.State == wire.CommandSucceeded {
+			err = s.fetchPicture(v.CommandID, c.Out)
 		}
-		if err := writeSecretFile(c.Out, picture); err != nil {
-			return err
+		if err != nil || v.State != wire.CommandSucceeded {
+			err = errors.Join(err, os.Remove(c.Out))
 		}
+	}
+	if err != nil {
+		return err
 	}
 	if err := s.showCommands(v); err != nil {
 		return err
@@ -76,6 +67,61 @@ func (c orderSend) Run(s *session) error {
 	return nil
 }
 
+// pictureWait is how long the picture of a screenshot is waited for if nothing is said.
+const pictureWait = time.Minute
+
+// order makes the order of the flags.
+func (c orderSend) order() (fleet.NewCommand, error) {
+	n := fleet.NewCommand{Rack: c.Rack, Slot: c.Slot, Name: c.Name}
+	switch {
+	case c.Expires < 0 || c.Wait < 0:
+		return n, fmt.Errorf("%w: --expires and --wait are not negative", errUsage)
+	case c.Out != "" && c.Name != fleet.Screenshot:
+		return n, fmt.Errorf("%w: --out keeps the picture of a screenshot, and %s brings none", errUsage, table.Plain(c.Name))
+	}
+	if c.Args != "" {
+		n.Args = json.RawMessage(c.Args)
+		if !json.Valid(n.Args) {
+			return n, fmt.Errorf("%w: --args is no JSON", errUsage)
+		}
+	}
+	if c.Expires > 0 {
+		n.Expires = time.Now().Add(c.Expires).UnixMilli()
+	}
+	return n, nil
+}
+
+// order sends a command and waits so long for its end.
+func (s *session) order(n fleet.NewCommand, wait time.Duration) (v fleet.Command, err error) {
+	if err := s.client.call(s.ctx, http.MethodPost, "/v1/admin/commands", nil, n, &v); err != nil {
+		return v, err
+	}
+	for end := time.Now().Add(wait); !v.State.Over() && time.Now().Before(end); {
+		select {
+		case <-s.ctx.Done():
+			return v, s.ctx.Err()
+		case <-time.After(pollEvery):
+		}
+		var now fleet.Command // a new one: what is left out must not stay from before
+		if err := s.client.call(s.ctx, http.MethodGet, commandPath(v.CommandID), nil, nil, &now); err != nil {
+			return v, err
+		}
+		v = now
+	}
+	return v, nil
+}
+
+func commandPath(id string) string { return "/v1/admin/commands/" + url.PathEscape(id) }
+
+// fetchPicture writes the picture of a screenshot into a file that was made for it.
+func (s *session) fetchPicture(command, out string) error {
+	picture, err := s.client.raw(s.ctx, http.MethodGet, commandPath(command)+"/picture", nil, nil)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(out, picture, 0o600)
+}
+
 type orderShow struct {
 	Command string `arg:"" help:"Id of the command."`
 	Out     string `help:"File for the picture of a screenshot." placeholder:"FILE"`
@@ -83,17 +129,15 @@ type orderShow struct {
 
 func (c orderShow) Run(s *session) error {
 	var v fleet.Command
-	path := "/v1/admin/commands/" + url.PathEscape(c.Command)
-	if err := s.client.call(s.ctx, http.MethodGet, path, nil, nil, &v); err != nil {
+	if err := s.client.call(s.ctx, http.MethodGet, commandPath(c.Command), nil, nil, &v); err != nil {
 		return err
 	}
 	if c.Out != "" {
-		picture, err := s.client.raw(s.ctx, http.MethodGet, path+"/picture", nil, nil)
-		if err != nil {
+		if err := writeSecretFile(c.Out, nil); err != nil {
 			return err
 		}
-		if err := writeSecretFile(c.Out, picture); err != nil {
-			return err
+		if err := s.fetchPicture(v.CommandID, c.Out); err != nil {
+			return errors.Join(err, os.Remove(c.Out))
 		}
 	}
 	return s.showCommands(v)

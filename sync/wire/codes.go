@@ -116,6 +116,7 @@ const (
 	TokensSpent        Code = "tokens_spent"        // the task's tokens are used up
 	NoProgress         Code = "no_progress"         // acts change nothing any more
 	TaskNotWaiting     Code = "task_not_waiting"    // an answer to a task that asks nothing
+	PictureGone        Code = "picture_gone"        // the picture of a command is not kept any longer, or not here
 	ReplayDiffers      Code = "replay_differs"      // a replay does not match its record
 )
 

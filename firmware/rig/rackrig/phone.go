@@ -29,6 +29,8 @@ type PhoneSpec struct {
 	Faults        phonesim.Faults
 	AndroidFaults android.Faults
 	Storage       int64
+	RebootDelay   time.Duration // that a restart takes; 0 is 2 s
+	OnReboot      func(target string)
 	Logger        *slog.Logger
 }
 
@@ -54,6 +56,7 @@ func Simulate(s PhoneSpec) (*Phone, error) {
 	}
 	usb, err := phonesim.New(phonesim.Config{
 		Serial: s.Serial, Android: s.Android, HighSpeed: OnController(s.Port), USB: s.USB, System: device, Faults: s.Faults, Logger: s.Logger,
+		RebootDelay: s.RebootDelay, OnReboot: s.OnReboot,
 		Auth: phonesim.Auth{Required: s.AcceptAfter > 0, AcceptAfter: s.AcceptAfter, AcceptAlways: true},
 	})
 	if err != nil {

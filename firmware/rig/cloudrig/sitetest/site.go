@@ -92,7 +92,8 @@ type Site struct {
 // Options of a site.
 type Options struct {
 	Phones int
-	Config string // added to rackd's, with a place for the path of the identity; ByCloud without any
+	Phone  func(*rackrig.PhoneSpec) // changes what a phone is; may be nil
+	Config string                   // added to rackd's, with a place for the path of the identity; ByCloud without any
 	// Cloud starts the replicas, which may write to the folder; nil starts one rackcloud with all inside. What it
 	// returns besides an error is stopped as well.
 	Cloud func(ctx context.Context, p Programs, dir string) ([]*cloudrig.Cloud, error)
@@ -141,7 +142,11 @@ func (s *Site) start(ctx context.Context, o Options, programs Programs, dir stri
 	}
 	slots := make([]int, o.Phones)
 	for i := range o.Phones {
-		p, err := rackrig.Simulate(rackrig.PhoneSpec{Slot: i + 1, Serial: fmt.Sprintf("SIM%04d", i+1), Android: 14, Language: "en", Seed: int64(i + 1)})
+		spec := rackrig.PhoneSpec{Slot: i + 1, Serial: fmt.Sprintf("SIM%04d", i+1), Android: 14, Language: "en", Seed: int64(i + 1)}
+		if o.Phone != nil {
+			o.Phone(&spec)
+		}
+		p, err := rackrig.Simulate(spec)
 		if err != nil {
 			return err
 		}

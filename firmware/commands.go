@@ -1,0 +1,248 @@
+package firmware
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"phonerack/firmware/action"
+	"phonerack/firmware/lease"
+	"phonerack/sync/fleet"
+	"phonerack/sync/wire"
+	"phonerack/usb/adb"
+)
+
+// command is what this rack knows of a command by its name.
+type command struct {
+	idempotent bool // it may be done again if a restart has cut it
+	do         func(p phones, ctx context.Context, c wire.Command) (fleet.Report, error)
+}
+
+var commands = map[string]command{
+	"ping":       {true, phones.ping},
+	"identify":   {true, phones.identify},
+	"screenshot": {true, phones.screenshot},
+	"reboot":     {false, phones.reboot},
+}
+
+// Knows implements fleet.Runner.
+func (p phones) Knows(name string) (known, idempotent bool) {
+	c, known := commands[name]
+	return known, c.idempotent
+}
+
+// Execute implements fleet.Runner.
+func (p phones) Execute(ctx context.Context, c wire.Command) (fleet.Report, error) {
+	known, ok := commands[c.Name]
+	if !ok {
+		return fleet.Report{}, wire.Refuse(wire.UnknownAction, map[string]any{"action": c.Name})
+	}
+	return known.do(p, ctx, c)
+}
+
+func report(detail any) (fleet.Report, error) {
+	raw, err := json.Marshal(detail)
+	return fleet.Report{Detail: raw}, err
+}
+
+func (p phones) ping(context.Context, wire.Command) (fleet.Report, error) {
+	return report(map[string]any{"boot": p.rack.store.Boot(), "slots": len(p.rack.slots)})
+}
+
+// How long a command waits for a phone that is on its way: it may have come with the start of rackd, or right after a
+// restart of the phone. A slot in which nothing is plugged in is not waited for, but right after the start, when nobody
+// has looked yet.
+const (
+	arrivalTime = time.Minute
+	startTime   = 5 * time.Second
+	lookAgain   = 200 * time.Millisecond
+)
+
+// arrive waits until a slot's phone can be used, or it is clear that it cannot. The caller looks which it is.
+func (p phones) arrive(ctx context.Context, slot int) {
+	s, ok := p.rack.slots[slot]
+	if !ok {
+		return
+	}
+	tick := time.NewTicker(lookAgain)
+	defer tick.Stop()
+	for begun := time.Now(); time.Since(begun) < arrivalTime; {
+		switch state, _ := s.snapshot(); state.State {
+		case action.Connecting, action.Lost:
+		case action.Empty:
+			if time.Since(p.rack.began) > startTime {
+				return
+			}
+		default:
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// screenshot takes a picture of a slot's phone. Looking needs no lease.
+func (p phones) screenshot(ctx context.Context, c wire.Command) (fleet.Report, error) {
+	slot := c.Target.Slot
+	p.arrive(ctx, slot)
+	phone, err := p.rack.Phone(slot)
+	if err != nil {
+		return fleet.Report{}, err
+	}
+	seen, err := phone.Observe(ctx, action.Want{Image: true})
+	if err != nil {
+		return fleet.Report{}, err
+	}
+	if seen.Image == nil {
+		return fleet.Report{}, wire.Refuse(wire.ObservationFailed, map[string]any{"slot": slot, "part": "the picture", "reason": "the phone gave none"})
+	}
+	made, err := report(map[string]any{"slot": slot, "package": seen.Package, "width": seen.Width, "height": seen.Height})
+	made.Attachments = []wire.Attachment{{Name: wire.ScreenAttachment, Type: "image/jpeg", Data: seen.Image}}
+	return made, err
+}
+
+// How a phone shows which one it is: its screen goes dark and bright, each for blinkPause.
+const (
+	blinkPause     = 700 * time.Millisecond
+	identifyTime   = 4 * time.Second // unless the command says another
+	maxIdentify    = 600             // seconds
+	identifyMargin = 15 * time.Second
+)
+
+// identify makes a person see which phone is in a slot, or which rack it is: then each phone that nobody else has blinks.
+func (p phones) identify(ctx context.Context, c wire.Command) (fleet.Report, error) {
+	lasts := identifyTime
+	if len(c.Args) > 0 {
+		var args struct {
+			Seconds int `json:"seconds"`
+		}
+		if err := wire.Unmarshal(c.Args, &args); err != nil || args.Seconds < 0 || args.Seconds > maxIdentify {
+			return fleet.Report{}, wire.Refuse(wire.BadRequest, map[string]any{"reason": fmt.Sprintf("seconds is not 1 to %d", maxIdentify)})
+		}
+		if args.Seconds > 0 {
+			lasts = time.Duration(args.Seconds) * time.Second
+		}
+	}
+	if c.Target.Slot != 0 {
+		return p.blink(ctx, c.Target.Slot, lasts)
+	}
+	return p.blinkAll(ctx, lasts)
+}
+
+// blinkAll has every free phone blink, and tells which did. It fails only if none could.
+func (p phones) blinkAll(ctx context.Context, lasts time.Duration) (fleet.Report, error) {
+	var (
+		mu      sync.Mutex // guards what follows
+		seen    = []int{}
+		first   error
+		blinked sync.WaitGroup
+	)
+	for slot := range p.rack.slots {
+		blinked.Go(func() {
+			_, err := p.blink(ctx, slot, lasts)
+			mu.Lock()
+			defer mu.Unlock()
+			if err == nil {
+				seen = append(seen, slot)
+			} else if first == nil {
+				first = err
+			}
+		})
+	}
+	blinked.Wait()
+	if len(seen) == 0 && first != nil {
+		return fleet.Report{}, first
+	}
+	slices.Sort(seen)
+	return report(map[string]any{"slots": seen})
+}
+
+// blink makes a slot's screen dark and bright again and again, if nobody else has the phone.
+func (p phones) blink(ctx context.Context, slot int, lasts time.Duration) (_ fleet.Report, err error) {
+	s, ok := p.rack.slots[slot]
+	if !ok {
+		return fleet.Report{}, wire.Refuse(wire.SlotUnknown, map[string]any{"slot": slot})
+	}
+	p.arrive(ctx, slot)
+	l, err := s.usable()
+	if err != nil {
+		return fleet.Report{}, err
+	}
+	held, err := p.rack.leases.Acquire(slot, lease.Holder{Kind: lease.Recovery, Who: "identify"}, lasts+identifyMargin)
+	if err != nil {
+		return fleet.Report{}, err
+	}
+	defer held.Release()
+	controls := l.phone.Under(held)
+	for begun := time.Now(); time.Since(begun) < lasts; {
+		for _, key := range []string{"sleep", "wakeup"} {
+			if err := controls.Key(ctx, key); err != nil {
+				return fleet.Report{}, err
+			}
+			select {
+			case <-time.After(blinkPause):
+			case <-ctx.Done():
+				err = errors.Join(err, context.Cause(ctx))
+			}
+		}
+		if err != nil {
+			return fleet.Report{}, err
+		}
+	}
+	state, _ := s.snapshot()
+	return report(map[string]any{"slot": slot, "label": state.Label, "port": state.Port, "serial": state.Serial, "model": state.Model})
+}
+
+const (
+	rebootTerm = fleet.DefaultCommandTime // the lease of a phone that restarts
+	backEvery  = 500 * time.Millisecond   // looks whether it is back
+)
+
+// reboot restarts a slot's phone, if nobody else has it, and waits until it can be used again.
+func (p phones) reboot(ctx context.Context, c wire.Command) (fleet.Report, error) {
+	slot := c.Target.Slot
+	s, ok := p.rack.slots[slot]
+	if !ok {
+		return fleet.Report{}, wire.Refuse(wire.SlotUnknown, map[string]any{"slot": slot})
+	}
+	p.arrive(ctx, slot)
+	before, err := s.usable()
+	if err != nil {
+		return fleet.Report{}, err
+	}
+	held, err := p.rack.leases.Acquire(slot, lease.Holder{Kind: lease.Recovery, Who: "reboot"}, rebootTerm)
+	if err != nil {
+		return fleet.Report{}, err
+	}
+	defer held.Release()
+	if err := held.Check(); err != nil {
+		return fleet.Report{}, err
+	}
+	begun := time.Now()
+	answer, err := before.conn.Open(ctx, "reboot:") // as adb does it; the phone hangs up instead of answering
+	switch {
+	case errors.Is(err, adb.ErrRefused):
+		return fleet.Report{}, wire.Refuse(wire.PhoneRejected, map[string]any{"slot": slot, "serial": before.serial, "what": "restart", "detail": "it has no such service"}).Because(err)
+	case err == nil:
+		defer answer.Close()
+	}
+	tick := time.NewTicker(backEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fleet.Report{}, wire.Refuse(wire.OutcomeUnknown, map[string]any{"slot": slot, "serial": before.serial, "what": "restart"})
+		}
+		if now, err := s.usable(); err == nil && now.conn != before.conn {
+			return report(map[string]any{"slot": slot, "serial": now.serial, "ms": time.Since(begun).Milliseconds()})
+		}
+	}
+}
