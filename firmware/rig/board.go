@@ -139,16 +139,12 @@ func (b *Board) arguments(k *Kit, c *BoardConfig, wiring *topology, tree string)
 	}
 	drives := c.Drives
 	if c.RootFS {
-		drives = append([]Drive{{k.rootfs(), true}}, drives...)
+		drives = append([]Drive{{Path: k.rootfs(), Snapshot: true}}, drives...)
 	}
 	for _, d := range drives {
-		path, err := filepath.Abs(d.Path)
+		drive, err := d.argument()
 		if err != nil {
 			return nil, err
-		}
-		drive := "if=virtio,format=raw,cache=writethrough,file=" + path
-		if d.Snapshot {
-			drive = "if=virtio,format=raw,snapshot=on,file=" + path
 		}
 		args = append(args, "-drive", drive)
 	}

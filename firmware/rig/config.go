@@ -1,9 +1,11 @@
 package rig
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,10 +42,13 @@ type Hub struct {
 	Ports int    // 1 to 8
 }
 
-// Drive is a disk, an image of the host without any format.
+// Drive is a disk, an image of the host without any format. Every write of the guest is on it at once, unless Snapshot or
+// Cache says otherwise.
 type Drive struct {
 	Path     string
-	Snapshot bool // what the guest writes is thrown away
+	Snapshot bool   // what the guest writes is thrown away
+	Cache    string // as QEMU names it: "none" goes past the memory of the host, "writeback" through it; both leave it to the guest when to flush
+	Socket   string // of an NBD server, instead of Path; it gets the guest's flushes
 }
 
 // HostAddress is where a board with a network finds what listens on the host's loopback.
@@ -172,11 +177,37 @@ func (c *BoardConfig) guest() error {
 		err = errors.Join(err, check(p))
 	}
 	for _, d := range c.Drives {
-		if strings.Contains(d.Path, ",") {
-			err = errors.Join(err, fmt.Errorf("drive %s: the path must not hold a comma", d.Path))
-		}
+		err = errors.Join(err, d.check())
 	}
 	return err
+}
+
+// check looks for what would mean something else on QEMU's command line.
+func (d Drive) check() error {
+	switch {
+	case strings.ContainsAny(d.Path+d.Socket, ",?&"):
+		return fmt.Errorf("drive %s%s: the path must not hold any of ,?&", d.Path, d.Socket)
+	case (d.Path == "") == (d.Socket == ""):
+		return fmt.Errorf("drive %q: needs either a path or a socket", d.Path)
+	case d.Snapshot && d.Cache != "", d.Socket != "" && (d.Snapshot || d.Cache != ""):
+		return fmt.Errorf("drive %s%s: a socket, a snapshot and a cache exclude each other", d.Path, d.Socket)
+	case !slices.Contains([]string{"", "none", "writeback"}, d.Cache):
+		return fmt.Errorf("drive %s: no cache is called %q", d.Path, d.Cache)
+	}
+	return nil
+}
+
+// argument is the drive as QEMU's -drive takes it.
+func (d Drive) argument() (string, error) {
+	if d.Socket != "" {
+		path, err := filepath.Abs(d.Socket)
+		return "if=virtio,format=raw,cache=writeback,file=nbd+unix:///?socket=" + path, err
+	}
+	path, err := filepath.Abs(d.Path)
+	if d.Snapshot {
+		return "if=virtio,format=raw,snapshot=on,file=" + path, err
+	}
+	return "if=virtio,format=raw,cache=" + cmp.Or(d.Cache, "writethrough") + ",file=" + path, err
 }
 
 func (c *BoardConfig) cpus() int {

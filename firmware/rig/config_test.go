@@ -61,7 +61,12 @@ func TestWrongConfigurationsAreNamed(t *testing.T) {
 		"relative path":     {BoardConfig{Files: map[string]string{"etc/x": "/x"}}, `"etc/x" is no plain absolute guest path`},
 		"quote in a folder": {BoardConfig{Writable: []string{"/a'b"}}, "no plain absolute guest path"},
 		"file twice":        {BoardConfig{Files: map[string]string{"/x": "/x"}, Contents: map[string]string{"/x": ""}}, "/x is in both"},
-		"comma in a drive":  {BoardConfig{Drives: []Drive{{Path: "/a,b"}}}, "must not hold a comma"},
+		"comma in a drive":  {BoardConfig{Drives: []Drive{{Path: "/a,b"}}}, "must not hold any of"},
+		"drive of nothing":  {BoardConfig{Drives: []Drive{{}}}, "needs either a path or a socket"},
+		"drive of both":     {BoardConfig{Drives: []Drive{{Path: "/a", Socket: "/b"}}}, "needs either a path or a socket"},
+		"cached snapshot":   {BoardConfig{Drives: []Drive{{Path: "/a", Snapshot: true, Cache: "none"}}}, "exclude each other"},
+		"cached socket":     {BoardConfig{Drives: []Drive{{Socket: "/a", Cache: "none"}}}, "exclude each other"},
+		"unknown cache":     {BoardConfig{Drives: []Drive{{Path: "/a", Cache: "unsafe"}}}, `no cache is called "unsafe"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := (&Kit{}).Boot(t.Context(), test.config)

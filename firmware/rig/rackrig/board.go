@@ -18,7 +18,8 @@ const (
 	guestBoard   = "/etc/phonerack/board.toml"
 	guestRules   = "/etc/phonerack/rules.yaml"
 	GuestBundle  = "/etc/phonerack/identity.json"
-	guestState   = "/var/lib/rackd"
+	GuestDisk    = "/var/lib"
+	guestState   = GuestDisk + "/rackd"
 	guestRuntime = "/run/rackd"
 	guestScratch = "/tmp"
 )
@@ -32,6 +33,7 @@ type BoardSpec struct {
 	Memory int               // MiB; 0 for the rig's default
 	Config string            // added to rackd's configuration
 	Bundle string            // of the cloud, a file of this machine; the configuration names it GuestBundle. "" for none
+	Disk   *rig.Drive        // with ext4, mounted at GuestDisk: rackd's state outlives the board. nil for a state in memory
 }
 
 // Board is a rack on the emulated board.
@@ -45,6 +47,15 @@ type Board struct {
 // only below its state and runtime folders (and /tmp, for rackctl). It returns when rackd says that
 // it runs. ctx limits the start.
 func BootBoard(ctx context.Context, kit *rig.Kit, spec BoardSpec) (*Board, error) {
+	b, err := Boot(ctx, kit, spec)
+	if err != nil {
+		return b, err
+	}
+	return b, b.StartRackd(ctx)
+}
+
+// Boot is BootBoard without the start of rackd.
+func Boot(ctx context.Context, kit *rig.Kit, spec BoardSpec) (*Board, error) {
 	cache, err := rig.CacheDir()
 	if err != nil {
 		return nil, err
@@ -54,7 +65,7 @@ func BootBoard(ctx context.Context, kit *rig.Kit, spec BoardSpec) (*Board, error
 		return nil, err
 	}
 	config := rig.BoardConfig{
-		Hubs: spec.Hubs, ReadOnlyRoot: true, Writable: []string{guestState, guestRuntime, guestScratch}, Memory: spec.Memory,
+		Hubs: spec.Hubs, ReadOnlyRoot: true, Writable: []string{guestRuntime, guestScratch}, Memory: spec.Memory,
 		Files: map[string]string{"/bin/rackd": programs.Rackd, "/bin/rackctl": programs.Rackctl},
 		Contents: map[string]string{
 			guestConfig: fmt.Sprintf("[rack]\nid = \"rig\"\nboard = \"board.toml\"\nstate = %q\nruntime = %q\n", guestState, guestRuntime),
@@ -69,6 +80,11 @@ func BootBoard(ctx context.Context, kit *rig.Kit, spec BoardSpec) (*Board, error
 	if spec.Bundle != "" {
 		config.Network, config.Files[GuestBundle] = true, spec.Bundle
 	}
+	if spec.Disk != nil {
+		config.Drives = []rig.Drive{*spec.Disk}
+	} else {
+		config.Writable = append(config.Writable, guestState)
+	}
 	for guest, host := range spec.Files {
 		config.Files[guest] = host
 	}
@@ -80,10 +96,14 @@ func BootBoard(ctx context.Context, kit *rig.Kit, spec BoardSpec) (*Board, error
 		return nil, err
 	}
 	b := &Board{Board: raw, Plugged: map[string]*rig.Plugged{}}
-	if err := b.StartRackd(ctx); err != nil {
-		return b, err
+	if spec.Disk == nil {
+		return b, nil
 	}
-	return b, nil
+	out, exit, err := b.Run(ctx, "exec 2>&1; mount -t ext4 /dev/vda "+GuestDisk)
+	if err == nil && exit != 0 {
+		err = fmt.Errorf("mount the disk: exit code %d: %s", exit, strings.TrimSpace(out))
+	}
+	return b, err
 }
 
 // StartRackd starts rackd, at boot or after it was stopped, and waits until it answers.
