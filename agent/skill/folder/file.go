@@ -135,7 +135,7 @@ func lineStart(text string, n int) int {
 func (p *parser) clean(s, what string) string {
 	out, n := visible(s)
 	if n > 0 {
-		p.depart(InvisibleCharacter, 0, "%s has %d characters that cannot be seen", what, n)
+		p.depart(InvisibleCharacter, 0, "%s holds characters that cannot be seen: %d", what, n)
 	}
 	return out
 }

@@ -47,11 +47,11 @@ func document(text string) (*yaml.Node, error) {
 
 // yamlFault finds the line and the words in an error of the YAML parser.
 func yamlFault(err error) (line int, why string) {
-	if e, ok := errors.AsType[*yaml.LoadError](err); ok && e.Mark.Line > 0 {
-		line = e.Mark.Line
+	if e, ok := errors.AsType[*yaml.LoadError](err); ok && e.Message != "" {
+		return max(0, e.Mark.Line), e.Message
 	}
-	why, _, _ = strings.Cut(strings.TrimPrefix(err.Error(), "yaml: "), "\n")
-	return line, why
+	why, _, _ = strings.Cut(err.Error(), "\n")
+	return 0, why
 }
 
 // plainPair is a key at the margin with a value that begins with a letter or a
@@ -124,7 +124,7 @@ func (p *parser) finish(lines map[string]int) {
 		p.refuse(NoDescription, lines["description"], "the key description is missing or empty")
 	}
 	if s.Name == "" {
-		p.depart(NoName, lines["name"], "the key name is missing or empty: the folder's name stands in")
+		p.depart(NoName, lines["name"], "the key name is missing or empty, and only the folder says what it is called")
 		s.Name = p.folder
 	}
 	if p.fault != nil {
