@@ -36,3 +36,7 @@ func (e *Error) Error() string {
 	b.WriteString(e.Reason)
 	return b.String()
 }
+
+func tooLarge(what string, size, limit int) *Error {
+	return &Error{Reason: fmt.Sprintf("the %s has %d bytes, at most %d are accepted", what, size, limit)}
+}

@@ -78,3 +78,18 @@ func (m *Manifest) ExpiresAt() time.Time { return time.UnixMilli(m.Expires).UTC(
 
 // SignManifest signs a manifest's bytes.
 func SignManifest(key ed25519.PrivateKey, raw []byte) []byte { return ed25519.Sign(key, raw) }
+
+// OpenManifest proves the signature of raw and then reads it.
+func OpenManifest(raw, sig []byte, keyID string, keys Keys) (*Manifest, error) {
+	if len(raw) > MaxManifestBytes {
+		return nil, tooLarge("manifest", len(raw), MaxManifestBytes)
+	}
+	key, known := keys[keyID]
+	if !known || len(key) != ed25519.PublicKeySize {
+		return nil, ErrUnknownKey
+	}
+	if !ed25519.Verify(key, raw, sig) {
+		return nil, ErrBadSignature
+	}
+	return ParseManifest(raw)
+}

@@ -1,9 +1,10 @@
 package model
 
 import (
-	"errors"
 	"fmt"
 	"strings"
+
+	"phonerack/agent/skill/model/placeholder"
 )
 
 // Namespaces that no registry skill may have: what the catalog and the Agent
@@ -12,9 +13,6 @@ const (
 	CatalogNamespace     = "catalog"
 	AgentSkillsNamespace = "agent_skills"
 )
-
-// ErrReserved tells that a namespace is not for registry skills.
-var ErrReserved = errors.New("the namespace is reserved")
 
 // Reserved reports whether a namespace is not for registry skills.
 func Reserved(namespace string) bool {
@@ -55,9 +53,7 @@ func ValidID(s string) bool {
 }
 
 // ValidParameter reports whether s names a parameter: [A-Za-z_][A-Za-z0-9_]{0,63}.
-func ValidParameter(s string) bool {
-	return s != "" && len(s) <= 64 && (s[0] < '0' || s[0] > '9') && only(s, func(c byte) bool { return letterOrDigit(c) || c == '_' })
-}
+func ValidParameter(s string) bool { return placeholder.ValidName(s) }
 
 // ValidTool reports whether s may name a tool: letters, digits and "_-.:/", at
 // most 500 bytes.

@@ -23,10 +23,10 @@ type Skill struct {
 	Kind         Kind        `json:"kind"`
 	Version      string      `json:"version"` // opaque: compared for equality only
 	Tags         []string    `json:"tags,omitempty"`
-	Aliases      []string    `json:"aliases,omitempty"` // other names that people search by
-	Subscription string      `json:"subscription_id"`   // the one source of the skill
-	UpdatedAt    time.Time   `json:"updated_at"`        // UTC, milliseconds
-	Content      string      `json:"content,omitempty"` // Markdown
+	Aliases      []string    `json:"aliases,omitempty"`         // other names that people search by
+	Subscription string      `json:"subscription_id,omitempty"` // the one source of the skill
+	UpdatedAt    time.Time   `json:"updated_at,omitzero"`       // UTC, milliseconds
+	Content      string      `json:"content,omitempty"`         // Markdown
 	Parameters   []Parameter `json:"parameters,omitempty"`
 	Steps        []Step      `json:"steps,omitempty"`
 }
