@@ -1,6 +1,10 @@
 package bus
 
 import (
+	"crypto/pbkdf2"
+	"crypto/rand"
+	"crypto/sha512"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"slices"
@@ -195,7 +199,8 @@ type MosquittoServer struct {
 	RackPasswords, CloudPasswords string // files of mosquitto_passwd; CloudPasswords holds [CloudUser] alone
 	ACL                           string // file with what MosquittoACL gives
 	StoreDir                      string // "" keeps retained frames in memory only
-	Cert, Key, CA                 string // PEM files for both listeners; "" for no TLS
+	Cert, Key                     string // PEM files for both listeners; "" for no TLS
+	CA                            string // PEM file; with it each client, the cloud too, has to show a certificate of it
 	User                          string // whom mosquitto becomes when root starts it; "" leaves it to mosquitto
 }
 
@@ -244,9 +249,28 @@ func MosquittoConfig(s MosquittoServer) (string, error) {
 		}
 		if s.CA != "" {
 			line("cafile %s", s.CA)
+			line("require_certificate true")
 		}
 	}
 	return b.String(), nil
+}
+
+// MosquittoPassword is the line of a user in a password file of mosquitto, 2.0 or later, as mosquitto_passwd writes it. The
+// password has to be one that nobody can guess: mosquitto's number of rounds holds up nobody who tries many.
+func MosquittoPassword(user, password string) (string, error) {
+	if user == "" || strings.ContainsFunc(user, func(r rune) bool { return r <= ' ' || r == ':' || r == 0x7f }) {
+		return "", fmt.Errorf("user %.80q cannot stand in a password file of mosquitto", user)
+	}
+	const rounds = 101 // mosquitto_passwd's own
+	salt := make([]byte, 12)
+	if _, err := rand.Read(salt); err != nil {
+		return "", err
+	}
+	key, err := pbkdf2.Key(sha512.New, password, salt, rounds, sha512.Size)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%s:$7$%d$%s$%s", user, rounds, base64.StdEncoding.EncodeToString(salt), base64.StdEncoding.EncodeToString(key)), nil
 }
 
 // MosquittoACL is the list for mosquitto: a rack, whose user name is its id, publishes on its own up topics and hears its

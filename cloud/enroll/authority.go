@@ -142,10 +142,25 @@ func (a *Authority) Pool() *x509.CertPool {
 
 // client issues a rack's certificate and key, both as PEM.
 func (a *Authority) client(tenant, rack string) (cert *x509.Certificate, certPEM, keyPEM []byte, err error) {
-	template := &x509.Certificate{
+	return a.inPEM(&x509.Certificate{
 		Subject: pkix.Name{CommonName: rack, Organization: []string{tenant}}, NotAfter: a.clock().Add(clientLife),
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	})
+}
+
+// Broker issues certificate and key, both as PEM, for an external broker that is reached by the names. Servers of a cluster
+// may show it to each other too. It is valid for five years.
+func (a *Authority) Broker(names []string) (certPEM, keyPEM []byte, err error) {
+	template := &x509.Certificate{
+		Subject: pkix.Name{CommonName: "broker"}, NotAfter: a.clock().Add(clientLife),
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
+	template.IPAddresses, template.DNSNames = addresses(names)
+	_, certPEM, keyPEM, err = a.inPEM(template)
+	return certPEM, keyPEM, err
+}
+
+func (a *Authority) inPEM(template *x509.Certificate) (cert *x509.Certificate, certPEM, keyPEM []byte, err error) {
 	der, key, err := a.issue(template)
 	if err != nil {
 		return nil, nil, nil, err
@@ -180,38 +195,50 @@ func (a *Authority) issue(template *x509.Certificate) (der []byte, key *ecdsa.Pr
 // Server makes the TLS configuration of a listener with these names and addresses. Its certificate lives in memory alone
 // and is replaced while the process runs. Client certificates count if they are shown; none is demanded.
 func (a *Authority) Server(names []string) *tls.Config {
+	get := a.lasting(func() (*tls.Certificate, error) {
+		template := &x509.Certificate{Subject: pkix.Name{CommonName: "rackcloud"}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}
+		template.IPAddresses, template.DNSNames = addresses(names)
+		return a.inMemory(template)
+	})
+	return &tls.Config{
+		MinVersion: tls.VersionTLS12, Time: a.clock, ClientCAs: a.Pool(), ClientAuth: tls.VerifyClientCertIfGiven,
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return get() },
+	}
+}
+
+// Peer makes the TLS configuration with which the cloud reaches a broker that has a certificate of the authority. The
+// certificate that it shows lives in memory alone and is replaced while the process runs.
+func (a *Authority) Peer(name string) *tls.Config {
+	get := a.lasting(func() (*tls.Certificate, error) {
+		return a.inMemory(&x509.Certificate{Subject: pkix.Name{CommonName: name}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+	})
+	return &tls.Config{
+		MinVersion: tls.VersionTLS12, Time: a.clock, RootCAs: a.Pool(),
+		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return get() },
+	}
+}
+
+// lasting gives the same certificate until a third of its life is left, then another one.
+func (a *Authority) lasting(issue func() (*tls.Certificate, error)) func() (*tls.Certificate, error) {
 	var mu sync.Mutex // guards current
 	var current *tls.Certificate
-	get := func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	return func() (*tls.Certificate, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		if current != nil && a.clock().Before(current.Leaf.NotAfter.Add(-serverLife/3)) {
 			return current, nil
 		}
-		next, err := a.server(names)
+		next, err := issue()
 		if err == nil {
 			current = next
 		}
 		return current, err
 	}
-	return &tls.Config{
-		MinVersion: tls.VersionTLS12, GetCertificate: get, Time: a.clock,
-		ClientCAs: a.Pool(), ClientAuth: tls.VerifyClientCertIfGiven,
-	}
 }
 
-func (a *Authority) server(names []string) (*tls.Certificate, error) {
-	template := &x509.Certificate{
-		Subject: pkix.Name{CommonName: "rackcloud"}, NotAfter: a.clock().Add(serverLife),
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-	}
-	for _, n := range names {
-		if ip := net.ParseIP(n); ip != nil {
-			template.IPAddresses = append(template.IPAddresses, ip)
-		} else {
-			template.DNSNames = append(template.DNSNames, n)
-		}
-	}
+// inMemory issues a certificate of a process's life.
+func (a *Authority) inMemory(template *x509.Certificate) (*tls.Certificate, error) {
+	template.NotAfter, template.KeyUsage = a.clock().Add(serverLife), x509.KeyUsageDigitalSignature
 	der, key, err := a.issue(template)
 	if err != nil {
 		return nil, err
@@ -221,6 +248,18 @@ func (a *Authority) server(names []string) (*tls.Certificate, error) {
 		return nil, err
 	}
 	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}, nil
+}
+
+// addresses tells IP addresses from names.
+func addresses(names []string) (ips []net.IP, dns []string) {
+	for _, n := range names {
+		if ip := net.ParseIP(n); ip != nil {
+			ips = append(ips, ip)
+		} else {
+			dns = append(dns, n)
+		}
+	}
+	return ips, dns
 }
 
 // fingerprint is how the database knows a certificate.

@@ -9,11 +9,15 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"phonerack/cloud/bus"
+	"phonerack/cloud/bus/callout"
 	"phonerack/cloud/bus/embedded"
+	"phonerack/cloud/enroll"
 )
 
 // broker is the bus with what belongs to it.
@@ -23,6 +27,8 @@ type broker struct {
 	kicker bus.Kicker
 	server *embedded.Server
 	k      *cloud
+
+	callout *callout.Service // for an external NATS
 }
 
 func (c *serveCommand) openBroker(ctx context.Context, k *cloud, names []string) (*broker, error) {
@@ -33,26 +39,50 @@ func (c *serveCommand) openBroker(ctx context.Context, k *cloud, names []string)
 	if b.url == "" {
 		return nil, fmt.Errorf("%w: --broker-address must tell racks where the external broker is", errUsage)
 	}
+	security, err := c.brokerTLS(k.authority)
+	if err != nil {
+		return nil, err
+	}
+	if c.Broker == "nats" {
+		return b, b.joinNATS(ctx, c, security)
+	}
 	var password string
-	var err error
 	if c.BrokerPass != "" {
 		if password, err = readSecretFile(c.BrokerPass); err != nil {
 			return nil, err
 		}
 	}
-	security, err := c.brokerTLS()
-	if err != nil {
-		return nil, err
-	}
 	m := bus.MQTT{URLs: c.MQTTURL, Username: c.BrokerUser, Password: password, TLS: security}
-	if c.Broker == "shared" {
-		b.bus, err = bus.OpenShared(bus.Shared{MQTT: m, Group: c.Group, Log: k.log})
-	} else {
-		b.bus, err = bus.OpenNATS(bus.NATS{
-			URLs: c.NATSURL, Username: c.BrokerUser, Password: password, TLS: security, MQTT: m, Group: c.Group, Log: k.log,
-		})
-	}
+	b.bus, err = bus.OpenShared(bus.Shared{MQTT: m, Group: c.Group, Log: k.log})
 	return b, err
+}
+
+// joinNATS logs in at the servers and tells them which racks may.
+func (b *broker) joinNATS(ctx context.Context, c *serveCommand, security *tls.Config) error {
+	if c.NATSSecrets == "" {
+		return fmt.Errorf("%w: --nats-secrets must name the file of rackcloud broker nats", errUsage)
+	}
+	secrets, err := readNATSSecrets(c.NATSSecrets)
+	if err != nil {
+		return err
+	}
+	native := security // for its own listener TLS is an option of the client, not a matter of the address
+	if !slices.ContainsFunc(c.NATSURL, func(u string) bool { return strings.HasPrefix(u, "tls://") }) {
+		native = nil
+	}
+	b.callout, err = callout.Start(ctx, callout.Options{
+		URLs: c.NATSURL, Password: secrets.Callout, SystemPassword: secrets.System, TLS: native, Seed: secrets.Seed,
+		Authenticator: b.k.office, Log: b.k.log,
+	})
+	if err != nil {
+		return err
+	}
+	b.kicker = b.callout
+	m := bus.MQTT{URLs: c.MQTTURL, Username: bus.CloudUser, Password: secrets.Cloud, TLS: security}
+	b.bus, err = bus.OpenNATS(bus.NATS{
+		URLs: c.NATSURL, Username: bus.CloudUser, Password: secrets.Cloud, TLS: native, MQTT: m, Group: c.Group, Log: b.k.log,
+	})
+	return err
 }
 
 func (b *broker) embed(ctx context.Context, c *serveCommand, names []string) error {
@@ -74,23 +104,25 @@ func (b *broker) embed(ctx context.Context, c *serveCommand, names []string) err
 	return err
 }
 
-func (c *serveCommand) brokerTLS() (*tls.Config, error) {
+// brokerTLS is how the cloud shows itself to an external broker: by a certificate of its own authority, as racks do.
+func (c *serveCommand) brokerTLS(own *enroll.Authority) (*tls.Config, error) {
+	security := own.Peer(bus.CloudUser)
 	if c.BrokerCA == "" {
-		return nil, nil
+		return security, nil
 	}
 	pem, err := os.ReadFile(c.BrokerCA)
 	if err != nil {
 		return nil, err
 	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(pem) {
+	security.RootCAs = x509.NewCertPool()
+	if !security.RootCAs.AppendCertsFromPEM(pem) {
 		return nil, fmt.Errorf("%s holds no certificate", c.BrokerCA)
 	}
-	return &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}, nil
+	return security, nil
 }
 
-// kick ends the connections of a rack whose sets have ended. An external broker does not let us: there the MACs alone
-// keep the rack out.
+// kick ends the connections of a rack whose sets have ended. A shared broker does not let us: there the MACs alone keep the
+// rack out.
 func (b *broker) kick(ctx context.Context, rack string) {
 	if b == nil || b.kicker == nil {
 		return
@@ -104,6 +136,9 @@ func (b *broker) close() error {
 	var err error
 	if b.bus != nil {
 		err = b.bus.Close()
+	}
+	if b.callout != nil {
+		err = errors.Join(err, b.callout.Close())
 	}
 	if b.server != nil {
 		err = errors.Join(err, b.server.Close())

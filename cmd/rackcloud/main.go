@@ -41,6 +41,7 @@ type commands struct {
 	Events    eventsCommand    `cmd:"" help:"Show what racks told by themselves."`
 	Audit     auditCommand     `cmd:"" help:"Show who did what."`
 	Usage     usageCommand     `cmd:"" help:"Show what was spent."`
+	Broker    brokerCommands   `cmd:"" help:"Files for an external broker."`
 	Key       keyCommands      `cmd:"" help:"The key file of rackcloud's machine."`
 	NewToken  tokenCommand     `cmd:"" name:"token" help:"Make an admin token for other machines."`
 	Backup    backupCommand    `cmd:"" help:"Copy the database while it is used."`

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -37,25 +36,25 @@ const (
 type serveCommand struct {
 	Config kong.ConfigFlag `help:"TOML file with any of these flags by their names." placeholder:"FILE"`
 
-	State       string   `help:"Folder of what outlives a restart." default:"/var/lib/rackcloud" placeholder:"DIR"`
+	stateArgs
 	Listen      string   `help:"Where hosts speak HTTP." default:":8470" placeholder:"HOST:PORT"`
 	AdminListen string   `help:"Where operators of this machine speak HTTP without a token; a loopback address." default:"127.0.0.1:8471" placeholder:"HOST:PORT"`
 	Name        []string `help:"Names and addresses by which racks reach this machine, the first goes into bundles; its host name without any." placeholder:"HOST"`
 	Plain       bool     `help:"No TLS on the listeners: behind a proxy, or on one machine alone."`
 
-	DSN           string `name:"dsn" help:"Database: sqlite:PATH or postgres://...; a SQLite file in the state folder without it." placeholder:"DSN"`
-	DSNFile       string `name:"dsn-file" help:"File of mode 0600 with the DSN, for one with a password." placeholder:"FILE"`
-	KEK           string `name:"kek" help:"File of mode 0600 with the key-encryption keys; kek in the state folder without it." placeholder:"FILE"`
-	KEKCredential string `name:"kek-credential" help:"systemd credential with the key-encryption keys." placeholder:"NAME"`
+	DSN     string `name:"dsn" help:"Database: sqlite:PATH or postgres://...; a SQLite file in the state folder without it." placeholder:"DSN"`
+	DSNFile string `name:"dsn-file" help:"File of mode 0600 with the DSN, for one with a password." placeholder:"FILE"`
+	keyArgs
 
 	Broker        string   `help:"embedded, nats (a server or cluster) or shared ($share on any MQTT broker)." enum:"embedded,nats,shared" default:"embedded"`
 	MQTT          string   `name:"mqtt" help:"Where the embedded broker listens." default:":8883" placeholder:"HOST:PORT"`
 	Websocket     string   `help:"Where it listens for MQTT over websocket." placeholder:"HOST:PORT"`
 	MQTTURL       []string `name:"mqtt-url" help:"MQTT listeners of an external broker." placeholder:"URL"`
 	NATSURL       []string `name:"nats-url" help:"Servers of an external NATS." placeholder:"URL"`
-	BrokerUser    string   `help:"User at the external broker."`
+	NATSSecrets   string   `name:"nats-secrets" help:"File of mode 0600 with the secrets for an external NATS, as rackcloud broker nats writes it." placeholder:"FILE"`
+	BrokerUser    string   `help:"User at a shared broker." default:"cloud"`
 	BrokerPass    string   `name:"broker-password-file" help:"File of mode 0600 with the password there." placeholder:"FILE"`
-	BrokerCA      string   `name:"broker-ca" help:"Authority of the external broker." placeholder:"FILE"`
+	BrokerCA      string   `name:"broker-ca" help:"Authority of the external broker; rackcloud's own without it." placeholder:"FILE"`
 	BrokerAddress string   `help:"Address of the broker in bundles, such as ssl://broker.example:8883; made of the name and port without it." placeholder:"URL"`
 	Group         string   `help:"Name that replicas share." default:"rackcloud"`
 
@@ -137,7 +136,7 @@ func (c *serveCommand) open(ctx context.Context, log *slog.Logger) (_ *cloud, er
 	if err != nil {
 		return nil, err
 	}
-	if k.vault, err = c.openVault(dsn); err != nil {
+	if k.vault, err = openVault(c.State, c.keyArgs, strings.TrimPrefix(dsn, "sqlite:")); err != nil {
 		return nil, err
 	}
 	if k.store, err = store.Open(ctx, dsn, store.Options{}); err != nil {
@@ -296,27 +295,4 @@ func (c *serveCommand) dsn() (string, error) {
 		return readSecretFile(c.DSNFile)
 	}
 	return "sqlite:" + filepath.Join(c.State, "cloud.db"), nil
-}
-
-// openVault opens the key file. One is made only where nothing can be sealed yet: new keys beside an old database would
-// make it unreadable without a word.
-func (c *serveCommand) openVault(dsn string) (*vault.Vault, error) {
-	if c.KEKCredential != "" {
-		return vault.OpenCredential(c.KEKCredential)
-	}
-	path := c.KEK
-	if path == "" {
-		path = filepath.Join(c.State, "kek")
-	}
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		for _, old := range []string{strings.TrimPrefix(dsn, "sqlite:"), filepath.Join(c.State, "ca.key")} {
-			if _, err := os.Stat(old); err == nil {
-				return nil, fmt.Errorf("the key file %s is missing, and %s needs it: restore it from a backup", path, old)
-			}
-		}
-		if _, err := vault.Generate(path); err != nil {
-			return nil, err
-		}
-	}
-	return vault.Open(path)
 }
