@@ -12,7 +12,6 @@ import (
 
 	"phonerack/cloud/fleet"
 	"phonerack/firmware/action"
-	"phonerack/firmware/rig/cloudrig"
 	"phonerack/firmware/rig/cloudrig/sitetest"
 	"phonerack/firmware/rig/rackrig"
 	"phonerack/sync/wire"
@@ -66,13 +65,7 @@ func newSite(t *testing.T) *site {
 		Phone: func(p *rackrig.PhoneSpec) {
 			p.RebootDelay, p.OnReboot = 4*time.Second, func(string) { s.reboots[p.Slot].Add(1) }
 		},
-		Cloud: func(ctx context.Context, p sitetest.Programs, dir string) ([]*cloudrig.Cloud, error) {
-			c, err := cloudrig.Start(ctx, cloudrig.Options{Program: p.Rackcloud, Dir: dir, Flags: []string{"--rules", folder}})
-			if c == nil {
-				return nil, err
-			}
-			return []*cloudrig.Cloud{c}, err
-		},
+		Flags: []string{"--rules", folder},
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), testLimit)
 	t.Cleanup(cancel)

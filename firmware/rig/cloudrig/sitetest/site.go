@@ -82,6 +82,7 @@ func Main(m *testing.M) {
 type Site struct {
 	Cloud  *cloudrig.Cloud   // the first of Clouds
 	Clouds []*cloudrig.Cloud // replicas that share a database and a broker
+	Broker *Broker           // nil for the embedded one
 	Rack   *rackrig.Native
 	Bundle string // path of the rack's identity
 	Phones []*rackrig.Phone
@@ -94,9 +95,11 @@ type Options struct {
 	Phones int
 	Phone  func(*rackrig.PhoneSpec) // changes what a phone is; may be nil
 	Config string                   // added to rackd's, with a place for the path of the identity; ByCloud without any
-	// Cloud starts the replicas, which may write to the folder; nil starts one rackcloud with all inside. What it
-	// returns besides an error is stopped as well.
-	Cloud func(ctx context.Context, p Programs, dir string) ([]*cloudrig.Cloud, error)
+	Flags  []string                 // further ones of rackcloud serve
+	// Broker is StartMosquitto or StartNATS; nil leaves broker and database inside one rackcloud.
+	Broker   func(ctx context.Context, p Programs, dir, files string) (*Broker, error)
+	DSN      string // beside a broker: the database of the replicas
+	Replicas int    // beside a broker: how many
 }
 
 // New starts a site with the shipped rules as its planner, and waits until all phones are ready.
@@ -112,25 +115,27 @@ func New(t testing.TB, ctx context.Context, o Options) *Site {
 	if err != nil {
 		t.Fatal(err)
 	}
+	files, err := os.MkdirTemp("", "broker") // beside it: a broker is another user and has to get there
+	if err != nil {
+		t.Fatal(err)
+	}
 	s := &Site{t: t}
 	t.Cleanup(func() {
 		s.close()
+		os.RemoveAll(files)
 		os.RemoveAll(dir)
 	})
-	if err := s.start(ctx, o, programs, dir); err != nil {
+	if err := s.start(ctx, o, programs, dir, files); err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
-func (s *Site) start(ctx context.Context, o Options, programs Programs, dir string) (err error) {
-	if o.Cloud == nil {
-		o.Cloud = alone
-	}
+func (s *Site) start(ctx context.Context, o Options, programs Programs, dir, files string) (err error) {
 	if o.Config == "" {
 		o.Config = ByCloud
 	}
-	if s.Clouds, err = o.Cloud(ctx, programs, filepath.Join(dir, "cloud")); err != nil {
+	if err := s.startClouds(ctx, o, programs, filepath.Join(dir, "cloud"), files); err != nil {
 		return err
 	}
 	s.Cloud = s.Clouds[0]
@@ -139,6 +144,11 @@ func (s *Site) start(ctx context.Context, o Options, programs Programs, dir stri
 	}
 	if s.Bundle, err = s.Cloud.AddRack(ctx, "site"); err != nil {
 		return err
+	}
+	if s.Broker != nil && s.Broker.admit != nil {
+		if err = s.Broker.admit(ctx, s.Bundle); err != nil {
+			return err
+		}
 	}
 	slots := make([]int, o.Phones)
 	for i := range o.Phones {
@@ -159,13 +169,20 @@ func (s *Site) start(ctx context.Context, o Options, programs Programs, dir stri
 	return err
 }
 
-// alone starts one rackcloud with broker and database inside.
-func alone(ctx context.Context, p Programs, dir string) ([]*cloudrig.Cloud, error) {
-	c, err := cloudrig.Start(ctx, cloudrig.Options{Program: p.Rackcloud, Dir: dir})
-	if c == nil {
-		return nil, err
+// startClouds starts broker and replicas, or one rackcloud with all inside.
+func (s *Site) startClouds(ctx context.Context, o Options, p Programs, dir, files string) (err error) {
+	if o.Broker == nil {
+		c, err := cloudrig.Start(ctx, cloudrig.Options{Program: p.Rackcloud, Dir: dir, Flags: o.Flags})
+		if c != nil {
+			s.Clouds = append(s.Clouds, c)
+		}
+		return err
 	}
-	return []*cloudrig.Cloud{c}, err
+	if s.Broker, err = o.Broker(ctx, p, dir, files); err != nil {
+		return err
+	}
+	s.Clouds, err = s.Broker.Replicas(ctx, p, dir, o.Replicas, append([]string{"--dsn", o.DSN}, o.Flags...))
+	return err
 }
 
 // close stops the programs, and shows the ends of their logs if the test has failed.
@@ -177,6 +194,9 @@ func (s *Site) close() {
 	for _, c := range s.Clouds {
 		errs = append(errs, c.Close())
 	}
+	if s.Broker != nil {
+		errs = append(errs, s.Broker.Close())
+	}
 	if err := errors.Join(errs...); err != nil {
 		s.t.Error(err)
 	}
@@ -185,6 +205,11 @@ func (s *Site) close() {
 	}
 	for _, c := range s.Clouds {
 		s.t.Logf("rackcloud:\n%s", tail(c.Log()))
+	}
+	if s.Broker != nil {
+		for _, n := range s.Broker.Nodes {
+			s.t.Logf("%s:\n%s", n.program, tail(n.Log()))
+		}
 	}
 	if s.Rack != nil {
 		s.t.Logf("rackd:\n%s", tail(s.Rack.Log()))

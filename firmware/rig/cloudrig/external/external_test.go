@@ -1,0 +1,68 @@
+// Package external_test runs racks and clouds on external brokers and PostgreSQL, set up as docs/rackcloud.md says.
+package external_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"phonerack/cloud/store/pgtest"
+	"phonerack/firmware/rig/cloudrig/sitetest"
+)
+
+func TestMain(m *testing.M) { sitetest.Main(m) }
+
+// TestSoakMosquittoIsKilledAtAnyMoment: racks and cloud lose nothing with it, not even the task that is under way.
+func TestSoakMosquittoIsKilledAtAnyMoment(t *testing.T) {
+	n := sitetest.Kills(t, 10)
+	s := sitetest.New(t, t.Context(), sitetest.Options{
+		Phones: 3, Broker: sitetest.StartMosquitto, DSN: pgtest.Start(t).Database(t), Replicas: 1,
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute+time.Duration(n)*30*time.Second)
+	defer cancel()
+	random, begin := rand.New(rand.NewPCG(11, uint64(n))), time.Now()
+	orders := s.Submit(ctx)
+	for range n {
+		sitetest.Pause(t, ctx, random, time.Second, 4*time.Second)
+		s.Broker.Nodes[0].Kill()
+		sitetest.Pause(t, ctx, random, 10*time.Millisecond, time.Second)
+		if err := s.Broker.Nodes[0].Start(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	states := orders.Judge(ctx, "succeeded")
+	fmt.Printf("soak kills of mosquitto %d: tasks %v, %.0f s\n", n, states, time.Since(begin).Seconds())
+}
+
+// TestSoakNATSNodesAndReplicasAreKilledAtAnyMoment: of three servers and two replicas one each is killed, over and over.
+// The others go on, and the work with them.
+func TestSoakNATSNodesAndReplicasAreKilledAtAnyMoment(t *testing.T) {
+	n := sitetest.Kills(t, 5)
+	s := sitetest.New(t, t.Context(), sitetest.Options{
+		Phones: 3, Broker: sitetest.StartNATS, DSN: pgtest.Start(t).Database(t), Replicas: 2,
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute+time.Duration(n)*45*time.Second)
+	defer cancel()
+	random, begin := rand.New(rand.NewPCG(13, uint64(n))), time.Now()
+	orders := s.Submit(ctx)
+	for range n {
+		sitetest.Pause(t, ctx, random, time.Second, 4*time.Second)
+		node := s.Broker.Nodes[random.IntN(len(s.Broker.Nodes))]
+		node.Kill()
+		sitetest.Pause(t, ctx, random, 10*time.Millisecond, 2*time.Second)
+		if err := node.Start(ctx); err != nil {
+			t.Fatal(err)
+		}
+		sitetest.Pause(t, ctx, random, time.Second, 4*time.Second)
+		replica := s.Clouds[random.IntN(len(s.Clouds))]
+		replica.Kill()
+		sitetest.Pause(t, ctx, random, 10*time.Millisecond, 2*time.Second)
+		if err := replica.Restart(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	states := orders.Judge(ctx, "succeeded")
+	fmt.Printf("soak kills of a NATS server of three %d, of a rackcloud of two with PostgreSQL %d: tasks %v, %.0f s\n", n, n, states, time.Since(begin).Seconds())
+}
