@@ -13,7 +13,7 @@ import (
 )
 
 // Estimates for what is reserved before a call. A day's limit is meant to hold, so they are high: what is not used is
-// given back by Settle.
+// given back when the answer is stored.
 const (
 	bytesOfToken = 3    // English has about 4, Chinese and JSON fewer
 	screenTokens = 5000 // at most 4,784 of newer Anthropic models (docs: vision)
@@ -32,31 +32,36 @@ func (t *turn) ask(ctx context.Context) (store.Finish, *wire.Refusal) {
 	if r != nil {
 		return none, r
 	}
-	reservation, r := t.reserve(ctx, c)
-	if r != nil {
+	if r := t.reserve(ctx, c); r != nil {
 		return none, r
 	}
 	t.accepted(t.profile.Timeout)
 	out, r := t.call(ctx, c)
 	t.at(AfterReply)
-	in, outTokens := int64(min(out.Usage.In, maxTokens)), int64(min(out.Usage.Out, maxTokens))
-	t.settle(ctx, reservation, in, outTokens)
+	t.in, t.out = int64(min(out.Usage.In, maxTokens)), int64(min(out.Usage.Out, maxTokens))
+	t.o.Metrics.tokens.WithLabelValues("in").Add(float64(t.in))
+	t.o.Metrics.tokens.WithLabelValues("out").Add(float64(t.out))
 	if r != nil {
 		return none, r
 	}
 	return store.Finish{
 		Host: t.caller.Host, RequestID: t.req.RequestID, Owner: t.plan.Owner, SystemPrompt: t.req.SystemPrompt, UserPrompt: t.req.UserPrompt,
-		Tool: out.Decision.Tool, Arguments: out.Decision.Arguments, TokensIn: in, TokensOut: outTokens, Profile: t.profile.Name,
+		Tool: out.Decision.Tool, Arguments: out.Decision.Arguments, TokensIn: t.in, TokensOut: t.out, Profile: t.profile.Name, Reservation: t.reserved,
 	}, nil
 }
 
 // reserve takes room in the profile's limits.
-func (t *turn) reserve(ctx context.Context, c client) (store.Reservation, *wire.Refusal) {
+func (t *turn) reserve(ctx context.Context, c client) *wire.Refusal {
+	if t.profile.Limits == (store.Limits{}) {
+		t.reserved = store.Unlimited(t.profile.ID, t.o.Clock())
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, t.o.Margin/2)
 	defer cancel()
 	r, err := t.o.Store.Reserve(ctx, t.caller.scope(), t.profile.ID, c.estimate(t.req, len(t.screen) > 0))
 	if err == nil {
-		return r, nil
+		t.reserved = r
+		return nil
 	}
 	if limit, ok := errors.AsType[*store.LimitError](err); ok {
 		what, n := "planner requests in a minute", t.profile.Limits.RequestsPerMinute
@@ -64,21 +69,24 @@ func (t *turn) reserve(ctx context.Context, c client) (store.Reservation, *wire.
 			what, n = "planner tokens in a day", t.profile.Limits.TokensPerDay
 		}
 		refusal := wire.Refuse(wire.LimitExceeded, map[string]any{"what": what, "limit": n}).Because(err)
-		return r, refusal.After(max(0, limit.RetryAt.Sub(t.o.Clock())))
+		return refusal.After(max(0, limit.RetryAt.Sub(t.o.Clock())))
 	}
-	return r, t.refusal(err)
+	return t.refusal(err)
 }
 
-// settle writes what a call did cost. If that fails, the reservation stays counted, so that no limit is passed.
-func (t *turn) settle(ctx context.Context, r store.Reservation, in, out int64) {
-	t.o.Metrics.tokens.WithLabelValues("in").Add(float64(in))
-	t.o.Metrics.tokens.WithLabelValues("out").Add(float64(out))
+// settle writes what a call did cost whose answer this call could not store. If that fails, the reservation stays
+// counted, so that no limit is passed.
+func (t *turn) settle(ctx context.Context) {
+	if t.reserved == (store.Reservation{}) {
+		return
+	}
 	ctx, cancel := context.WithTimeout(ctx, t.o.Margin/4)
 	defer cancel()
-	spent := store.Spent{Host: t.caller.Host, Task: t.req.TaskID, TokensIn: in, TokensOut: out}
-	if err := t.o.Store.Settle(ctx, t.caller.scope(), r, spent); err != nil {
-		t.log.Error("cost of a planner call is not accounted", "error", err, "tokens_in", in, "tokens_out", out)
+	spent := store.Spent{Host: t.caller.Host, Task: t.req.TaskID, TokensIn: t.in, TokensOut: t.out}
+	if err := t.o.Store.Settle(ctx, t.caller.scope(), t.reserved, spent); err != nil {
+		t.log.Error("cost of a planner call is not accounted", "error", err, "tokens_in", t.in, "tokens_out", t.out)
 	}
+	t.reserved = store.Reservation{}
 }
 
 // call calls the provider. A panic there is a failure of this request and of nothing else.

@@ -3,7 +3,6 @@ package planner
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -20,7 +19,7 @@ import (
 type Records interface {
 	Begin(ctx context.Context, sc store.Scope, r store.PlanRequest) (store.Begun, error)
 	Finish(ctx context.Context, sc store.Scope, f store.Finish) (store.Decision, error)
-	Fail(ctx context.Context, sc store.Scope, host, requestID, owner string, failure json.RawMessage) error
+	Fail(ctx context.Context, sc store.Scope, f store.Failure) error
 	ActiveProfile(ctx context.Context, sc store.Scope) (store.Profile, error)
 	Profile(ctx context.Context, sc store.Scope, id string) (store.Profile, error)
 	Reserve(ctx context.Context, sc store.Scope, profile string, tokens int64) (store.Reservation, error)

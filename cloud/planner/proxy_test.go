@@ -303,12 +303,36 @@ func TestAnswersOutliveAShortFaultOfTheDatabase(t *testing.T) {
 	equal(t, "step", d.StepIndex, 1)
 	equal(t, "rows", len(b.decisions(ref)), 2)
 	equal(t, "provider calls", b.fake.Calls(), 2)
-	// A call whose cost cannot be written is answered all the same.
-	f.settle = func(context.Context, store.Scope, store.Reservation, store.Spent) error {
-		return errors.New("disk full")
+}
+
+func TestACallWhoseAnswerCannotBeStoredIsAccountedByItself(t *testing.T) {
+	var f faulty
+	b := newBench(t, func(o *planner.Options) { f.Store, o.Store = o.Store.(*store.Store), &f })
+	b.activate(b.profile(store.Anthropic), pt.Key)
+	ref := b.lease()
+	f.finish = func(context.Context, store.Scope, store.Finish) (store.Decision, error) {
+		return store.Decision{}, store.ErrNotOwner // taken over, and answered meanwhile
 	}
-	_, err = b.decide(ask("q2", ref))
+	b.hooks[planner.AfterReply] = func() {
+		list, _, err := b.store.Usage(t.Context(), acme, store.UsageQuery{}, store.Page{})
+		ok(t, err)
+		equal(t, "accounts before the answer", len(list), 0)
+		ok(t, b.store.Fail(t.Context(), acme, store.Failure{Host: "r1", RequestID: "q0", Owner: b.o.Owner + "/1", Refusal: json.RawMessage(`{"code":"refused"}`)}))
+	}
+	_, err := b.decide(ask("q0", ref))
+	refused(t, err, wire.Refused)
+	list, _, err := b.store.Usage(t.Context(), acme, store.UsageQuery{}, store.Page{})
 	ok(t, err)
+	equal(t, "accounts", len(list), 1)
+	equal(t, "tokens", list[0].TokensIn+list[0].TokensOut, int64(pt.TokensIn+pt.TokensOut))
+
+	// If that cannot be written either, it is said.
+	f.settle = func(context.Context, store.Scope, store.Reservation, store.Spent) error { return errors.New("disk full") }
+	b.hooks[planner.AfterReply] = func() {
+		ok(t, b.store.Fail(t.Context(), acme, store.Failure{Host: "r1", RequestID: "q1", Owner: b.o.Owner + "/2", Refusal: json.RawMessage(`{"code":"refused"}`)}))
+	}
+	_, err = b.decide(ask("q1", ref))
+	refused(t, err, wire.Refused)
 	if !strings.Contains(b.logs.String(), "not accounted") {
 		t.Error("nothing is said about the cost")
 	}

@@ -33,6 +33,9 @@ type turn struct {
 	plan    store.PlanRequest
 	profile store.Profile
 	broken  *wire.Refusal // why there is no profile to call
+
+	reserved store.Reservation // of the call, until it is settled; zero without one
+	in, out  int64             // tokens that the call used
 }
 
 // run is Decide without its figures.
@@ -134,6 +137,7 @@ func (t *turn) own(ctx context.Context, standing store.Standing) (d wire.PlanDec
 	if standing == store.TakenOver {
 		t.log.Warn("planner request is taken over")
 	}
+	defer t.settle(ctx)
 	finish, r := t.ask(ctx)
 	if r == nil {
 		var row store.Decision
@@ -142,6 +146,7 @@ func (t *turn) own(ctx context.Context, standing store.Standing) (d wire.PlanDec
 			return err
 		})
 		if err == nil {
+			t.reserved = store.Reservation{} // settled with it
 			t.at(AfterCommit)
 			t.log.Info("planner decision", "step", row.Step, "tool", row.Tool, "profile", t.profile.Name, "tokens_in", row.TokensIn, "tokens_out", row.TokensOut)
 			return t.answer(&row), nil, false
@@ -156,7 +161,9 @@ func (t *turn) own(ctx context.Context, standing store.Standing) (d wire.PlanDec
 	failure, err := json.Marshal(r)
 	if err == nil {
 		err = t.write(ctx, func(ctx context.Context) error {
-			return t.o.Store.Fail(ctx, t.caller.scope(), t.caller.Host, t.req.RequestID, t.plan.Owner, failure)
+			return t.o.Store.Fail(ctx, t.caller.scope(), store.Failure{
+				Host: t.caller.Host, RequestID: t.req.RequestID, Owner: t.plan.Owner, Refusal: failure, TokensIn: t.in, TokensOut: t.out, Reservation: t.reserved,
+			})
 		})
 	}
 	switch {
@@ -165,6 +172,7 @@ func (t *turn) own(ctx context.Context, standing store.Standing) (d wire.PlanDec
 	case err != nil:
 		return d, t.refusal(err), false
 	}
+	t.reserved = store.Reservation{}
 	t.at(AfterCommit)
 	t.log.Info("planner failure", "code", r.Code, "profile", t.profile.Name, "provider_status", r.Args["provider_status"], "provider_request", r.Args["request_id"])
 	return d, r, false

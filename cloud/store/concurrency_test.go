@@ -102,7 +102,7 @@ func testSteps(t *testing.T, p place) {
 				id := fmt.Sprintf("q%d.%d", i, n)
 				if n%4 == 3 { // a failure takes no step
 					_, err := s.Begin(ctx, acme, plan("r1", id, ref, "o"))
-					if err = errors.Join(err, s.Fail(ctx, acme, "r1", id, "o", []byte(`{}`))); err != nil {
+					if err = errors.Join(err, s.Fail(ctx, acme, store.Failure{Host: "r1", RequestID: id, Owner: "o", Refusal: []byte(`{}`)})); err != nil {
 						t.Error(err)
 					}
 				} else if _, err := decide(ctx, s, "r1", id, ref); err != nil {

@@ -40,34 +40,52 @@ func (s *Store) Reserve(ctx context.Context, sc Scope, profile string, tokens in
 	return r, err
 }
 
-// Settle replaces a reservation's estimate by what was spent, and writes it to the accounts. Once per reservation.
+// Unlimited is the reservation of a call by a profile without limits: there is no room to be taken, and nothing is
+// written.
+func Unlimited(profile string, now time.Time) Reservation {
+	return Reservation{Profile: profile, Day: now.UTC().Format(dayForm)}
+}
+
+// Settle replaces a reservation's estimate by what was spent, and writes it to the accounts: for a call whose request
+// is not ended by this owner. [Store.Finish] and [Store.Fail] settle by themselves. Once per reservation.
 func (s *Store) Settle(ctx context.Context, sc Scope, r Reservation, spent Spent) error {
 	err := check(sc.check(), dayOK(r.Day), inRange("tokens", spent.TokensIn, 0, maxTokens), inRange("tokens", spent.TokensOut, 0, maxTokens))
 	if err != nil {
 		return err
 	}
 	return s.ofRack(ctx, sc, spent.Host, func(t *tx) error {
-		p, err := t.profile(r.Profile)
-		if err != nil {
-			return err
-		}
 		if spent.Task != "" {
 			if _, err = t.task(spent.Task); err != nil {
 				return err
 			}
 		}
+		return t.settle(r, spent)
+	})
+}
+
+// settle does nothing for the zero reservation. The rack and the task of spent are the tenant's.
+func (t *tx) settle(r Reservation, spent Spent) error {
+	if r == (Reservation{}) {
+		return nil
+	}
+	p, err := t.profile(r.Profile)
+	if err != nil {
+		return err
+	}
+	if p.Limits.TokensPerDay > 0 || r.Tokens > 0 {
+		more := spent.TokensIn + spent.TokensOut - r.Tokens
 		_, err = t.exec(`UPDATE profile_days SET tokens = CASE WHEN tokens + ? > 0 THEN tokens + ? ELSE 0 END WHERE profile = ? AND day = ?`,
-			spent.TokensIn+spent.TokensOut-r.Tokens, spent.TokensIn+spent.TokensOut-r.Tokens, r.Profile, r.Day)
+			more, more, r.Profile, r.Day)
 		if err != nil {
 			return err
 		}
-		_, err = t.exec(`INSERT INTO accounts (tenant, day, host, task, profile, requests, tokens_in, tokens_out, cost) VALUES (?, ?, ?, ?, ?, 1, ?, ?, ?)
-			ON CONFLICT (tenant, day, host, task, profile) DO UPDATE SET requests = accounts.requests + 1,
-			tokens_in = accounts.tokens_in + excluded.tokens_in, tokens_out = accounts.tokens_out + excluded.tokens_out,
-			cost = accounts.cost + excluded.cost`,
-			sc.Tenant, r.Day, spent.Host, spent.Task, r.Profile, spent.TokensIn, spent.TokensOut, p.Prices.cost(spent))
-		return err
-	})
+	}
+	_, err = t.exec(`INSERT INTO accounts (tenant, day, host, task, profile, requests, tokens_in, tokens_out, cost) VALUES (?, ?, ?, ?, ?, 1, ?, ?, ?)
+		ON CONFLICT (tenant, day, host, task, profile) DO UPDATE SET requests = accounts.requests + 1,
+		tokens_in = accounts.tokens_in + excluded.tokens_in, tokens_out = accounts.tokens_out + excluded.tokens_out,
+		cost = accounts.cost + excluded.cost`,
+		t.sc.Tenant, r.Day, spent.Host, spent.Task, r.Profile, spent.TokensIn, spent.TokensOut, p.Prices.cost(spent))
+	return err
 }
 
 // cost rounds up, so that many small calls are not free. The bounds of tokens and prices keep it within 63 bits.

@@ -67,6 +67,18 @@ type Finish struct {
 	TokensIn     int64
 	TokensOut    int64
 	Profile      string
+	Reservation  Reservation // settled with it; the zero one if there is none
+}
+
+// Failure ends an owned request with a failure.
+type Failure struct {
+	Host        string
+	RequestID   string
+	Owner       string
+	Refusal     json.RawMessage // as the wire has it
+	TokensIn    int64           // failures may cost too
+	TokensOut   int64
+	Reservation Reservation // settled with it; the zero one if no call was made
 }
 
 const maxOwnership = time.Hour
@@ -177,7 +189,8 @@ func (t *tx) own(host, id, owner string) (planRow, error) {
 	return p, err
 }
 
-// Finish stores a decision, gives it its step and answers the request. ErrNotOwner, ErrAttemptOver: nothing was stored.
+// Finish stores a decision, gives it its step, answers the request and settles its reservation, all in one transaction.
+// ErrNotOwner, ErrAttemptOver: nothing was stored.
 func (s *Store) Finish(ctx context.Context, sc Scope, f Finish) (d Decision, err error) {
 	err = check(sc.check(), textOK("tool", f.Tool, 1, maxName), jsonOK("arguments", f.Arguments),
 		inRange("tokens", f.TokensIn, 0, maxTokens), inRange("tokens", f.TokensOut, 0, maxTokens),
@@ -193,6 +206,9 @@ func (s *Store) Finish(ctx context.Context, sc Scope, f Finish) (d Decision, err
 		d = Decision{
 			Ref: p.Ref, Host: f.Host, RequestID: f.RequestID, Tool: f.Tool, Arguments: f.Arguments,
 			TokensIn: f.TokensIn, TokensOut: f.TokensOut, Profile: f.Profile, At: fromMS(t.now),
+		}
+		if err = t.settle(f.Reservation, Spent{Host: f.Host, Task: p.Task, TokensIn: f.TokensIn, TokensOut: f.TokensOut}); err != nil {
+			return err
 		}
 		if p.Task == "" {
 			_, err = t.exec(`UPDATE plan_requests SET state = 'decision', tool = ?, arguments = ? WHERE host = ? AND id = ?`,
@@ -229,22 +245,27 @@ func (t *tx) addDecision(d *Decision) error {
 	return t.audit("plan.decide", d.Ref.String(), map[string]any{"request": d.RequestID, "step": d.Step, "tool": d.Tool})
 }
 
-// Fail answers an owned request with a failure (a wire refusal); no decision row comes of it.
-func (s *Store) Fail(ctx context.Context, sc Scope, host, requestID, owner string, failure json.RawMessage) error {
-	err := check(sc.check(), jsonOK("failure", failure), inRange("size of the failure", int64(len(failure)), 1, maxJSON))
+// Fail answers an owned request with a failure and settles its reservation, in one transaction; no decision row comes of
+// it.
+func (s *Store) Fail(ctx context.Context, sc Scope, f Failure) error {
+	err := check(sc.check(), jsonOK("failure", f.Refusal), inRange("size of the failure", int64(len(f.Refusal)), 1, maxJSON),
+		inRange("tokens", f.TokensIn, 0, maxTokens), inRange("tokens", f.TokensOut, 0, maxTokens))
 	if err != nil {
 		return err
 	}
 	return s.write(ctx, sc, func(t *tx) error {
-		p, err := t.own(host, requestID, owner)
+		p, err := t.own(f.Host, f.RequestID, f.Owner)
 		if err != nil {
 			return err
 		}
-		_, err = t.exec(`UPDATE plan_requests SET state = 'failure', failure = ? WHERE host = ? AND id = ?`, string(failure), host, requestID)
+		if err = t.settle(f.Reservation, Spent{Host: f.Host, Task: p.Task, TokensIn: f.TokensIn, TokensOut: f.TokensOut}); err != nil {
+			return err
+		}
+		_, err = t.exec(`UPDATE plan_requests SET state = 'failure', failure = ? WHERE host = ? AND id = ?`, string(f.Refusal), f.Host, f.RequestID)
 		if err != nil || p.Task == "" {
 			return err
 		}
-		return t.audit("plan.fail", p.Ref.String(), map[string]any{"request": requestID})
+		return t.audit("plan.fail", p.Ref.String(), map[string]any{"request": f.RequestID})
 	})
 }
 

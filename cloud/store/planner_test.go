@@ -48,14 +48,14 @@ func testPlannerLog(t *testing.T, p place) {
 
 	// A failure answers too, and takes no step.
 	begin(plan("r1", "q1", ref, "o1"))
-	ok(t, s.Fail(ctx, acme, "r1", "q1", "o1", json.RawMessage(`{"code":"refused"}`)))
+	ok(t, s.Fail(ctx, acme, store.Failure{Host: "r1", RequestID: "q1", Owner: "o1", Refusal: json.RawMessage(`{"code":"refused"}`)}))
 	b = begin(plan("r1", "q1", ref, "o1"))
 	if b.Standing != store.Answered || string(b.Failure) != `{"code":"refused"}` || b.Decision != nil {
 		t.Errorf("failed begin is %+v", b)
 	}
 	wants(t, second(s.Finish(ctx, acme, finish("r1", "q1", "o1"))), store.ErrNotOwner)
-	wants(t, s.Fail(ctx, acme, "r1", "q1", "o1", json.RawMessage(`{}`)), store.ErrNotOwner)
-	wants(t, s.Fail(ctx, acme, "r1", "nosuch", "o1", json.RawMessage(`{}`)), store.ErrNotFound)
+	wants(t, s.Fail(ctx, acme, store.Failure{Host: "r1", RequestID: "q1", Owner: "o1", Refusal: json.RawMessage(`{}`)}), store.ErrNotOwner)
+	wants(t, s.Fail(ctx, acme, store.Failure{Host: "r1", RequestID: "nosuch", Owner: "o1", Refusal: json.RawMessage(`{}`)}), store.ErrNotFound)
 
 	// The owner dies: another one takes over, and the dead one's late answer counts for nothing.
 	begin(plan("r1", "q2", ref, "o1"))
@@ -83,7 +83,7 @@ func testPlannerLog(t *testing.T, p place) {
 	begin(plan("r1", "q4", ref, "o1"))
 	ok(t, second(s.SetResult(ctx, acme, store.Result{Ref: ref, Host: "r1", Outcome: store.Failed, Wrote: true})))
 	wants(t, second(s.Finish(ctx, acme, finish("r1", "q3", "o1"))), store.ErrAttemptOver)
-	ok(t, s.Fail(ctx, acme, "r1", "q3", "o1", json.RawMessage(`{"code":"attempt_over"}`)))
+	ok(t, s.Fail(ctx, acme, store.Failure{Host: "r1", RequestID: "q3", Owner: "o1", Refusal: json.RawMessage(`{"code":"attempt_over"}`)}))
 	wants(t, second(s.Begin(ctx, acme, plan("r1", "q5", ref, "o1"))), store.ErrAttemptOver)
 	equal(t, "answered although it is over", begin(plan("r1", "q2", ref, "o1")).Standing, store.Answered)
 	p.wait(time.Minute)

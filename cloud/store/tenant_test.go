@@ -158,7 +158,7 @@ var methods = []struct {
 		return err
 	})},
 	{"Fail", false, only(func(c c, s st, sc sc, w world) error {
-		return s.Fail(c, sc, "r1", "second", "o1", json.RawMessage(`{"code":"refused"}`))
+		return s.Fail(c, sc, store.Failure{Host: "r1", RequestID: "second", Owner: "o1", Refusal: json.RawMessage(`{"code":"refused"}`)})
 	})},
 	{"Answer", false, only(func(c c, s st, sc sc, w world) error {
 		_, err := s.Answer(c, sc, w.waiting.Task.ID, json.RawMessage(`{"text":"yes"}`))
