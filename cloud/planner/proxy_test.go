@@ -327,7 +327,9 @@ func TestACallWhoseAnswerCannotBeStoredIsAccountedByItself(t *testing.T) {
 	equal(t, "tokens", list[0].TokensIn+list[0].TokensOut, int64(pt.TokensIn+pt.TokensOut))
 
 	// If that cannot be written either, it is said.
-	f.settle = func(context.Context, store.Scope, store.Reservation, store.Spent) error { return errors.New("disk full") }
+	f.settle = func(context.Context, store.Scope, store.Reservation, store.Spent) error {
+		return errors.New("disk full")
+	}
 	b.hooks[planner.AfterReply] = func() {
 		ok(t, b.store.Fail(t.Context(), acme, store.Failure{Host: "r1", RequestID: "q1", Owner: b.o.Owner + "/2", Refusal: json.RawMessage(`{"code":"refused"}`)}))
 	}

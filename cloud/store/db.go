@@ -19,7 +19,8 @@ const (
 
 // Store is the records. See the package's documentation.
 type Store struct {
-	w, r  *sql.DB // writers and readers; the same pool on PostgreSQL
+	db    *sql.DB // of PostgreSQL
+	lite  *lite   // of SQLite; nil on PostgreSQL
 	d     *dialect
 	path  string // of an SQLite database
 	clock func() time.Time
@@ -69,11 +70,10 @@ func (s *Store) prepare(ctx context.Context) error {
 
 // Close ends the store. No method may be running.
 func (s *Store) Close() error {
-	err := s.w.Close()
-	if s.r != s.w {
-		err = errors.Join(err, s.r.Close())
+	if s.lite != nil {
+		return s.lite.close()
 	}
-	return err
+	return s.db.Close()
 }
 
 // NewID mints an id for a record: 26 characters of [0-9a-z], ordered by time.
@@ -89,7 +89,7 @@ func (y *System) Ping(ctx context.Context) error {
 
 // tx is one transaction of one method. Its context bounds it.
 type tx struct {
-	*sql.Tx
+	querier
 	ctx context.Context
 	d   *dialect
 	sc  Scope
@@ -149,14 +149,27 @@ func list[T any](t *tx, scan func(scanner) (T, error), q string, args ...any) ([
 
 // read runs f on a snapshot (SQLite) or statement by statement (PostgreSQL).
 func (s *Store) read(ctx context.Context, sc Scope, f func(*tx) error) error {
-	return s.run(ctx, s.r, sc, &sql.TxOptions{ReadOnly: true}, f)
+	ctx, cancel := context.WithTimeout(ctx, methodTime)
+	defer cancel()
+	if s.lite != nil {
+		return s.lite.read(ctx, func(q querier) error { return s.method(ctx, q, sc, f) })
+	}
+	return s.run(ctx, sc, &sql.TxOptions{ReadOnly: true}, f)
 }
 
 // write runs f in a transaction and commits it. f may run several times and must set everything it gives anew.
 func (s *Store) write(ctx context.Context, sc Scope, f func(*tx) error) error {
+	ctx, cancel := context.WithTimeout(ctx, methodTime)
+	defer cancel()
 	var err error
 	for try := range retries {
-		if err = s.run(ctx, s.w, sc, nil, f); !again(err) {
+		if s.lite != nil {
+			// No statement is broken off: SQLite would undo the transactions of others with it.
+			whole := context.WithoutCancel(ctx)
+			err = s.lite.write(ctx, false, func(q querier) error { return s.method(whole, q, sc, f) })
+			break
+		}
+		if err = s.run(ctx, sc, nil, f); !again(err) {
 			break
 		}
 		select {
@@ -171,22 +184,26 @@ func (s *Store) write(ctx context.Context, sc Scope, f func(*tx) error) error {
 	return err
 }
 
-func (s *Store) run(ctx context.Context, db *sql.DB, sc Scope, o *sql.TxOptions, f func(*tx) error) error {
-	ctx, cancel := context.WithTimeout(ctx, methodTime)
-	defer cancel()
-	inner, err := db.BeginTx(ctx, o)
+// run runs f in a transaction of PostgreSQL.
+func (s *Store) run(ctx context.Context, sc Scope, o *sql.TxOptions, f func(*tx) error) error {
+	inner, err := s.db.BeginTx(ctx, o)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = inner.Rollback() }() // after a commit it does nothing
-	t := &tx{Tx: inner, ctx: ctx, d: s.d, sc: sc, now: s.clock().UnixMilli()}
-	if err = f(t); err != nil {
-		if errors.Is(err, sql.ErrNoRows) {
-			return ErrNotFound
-		}
+	if err = s.method(ctx, inner, sc, f); err != nil {
 		return err
 	}
 	return inner.Commit()
+}
+
+// method runs f within a transaction.
+func (s *Store) method(ctx context.Context, q querier, sc Scope, f func(*tx) error) error {
+	err := f(&tx{querier: q, ctx: ctx, d: s.d, sc: sc, now: s.clock().UnixMilli()})
+	if errors.Is(err, sql.ErrNoRows) {
+		return ErrNotFound
+	}
+	return err
 }
 
 // audit writes down what is being done. detail must hold no secret; nil is none.

@@ -20,7 +20,7 @@ func openPostgres(ctx context.Context, dsn string) (*Store, error) {
 	db.SetMaxOpenConns(16)
 	db.SetMaxIdleConns(16)
 	db.SetConnMaxIdleTime(5 * time.Minute)
-	return &Store{w: db, r: db, d: &dialect{postgres: true}}, ping(ctx, db)
+	return &Store{db: db, d: &dialect{postgres: true}}, ping(ctx, db)
 }
 
 func ping(ctx context.Context, db *sql.DB) error {

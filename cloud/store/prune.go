@@ -92,20 +92,22 @@ func (y *System) shrink(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, pruneBudget)
 	defer cancel()
-	for _, q := range []string{`PRAGMA incremental_vacuum`, `PRAGMA wal_checkpoint(TRUNCATE)`} {
-		rows, err := y.s.w.QueryContext(ctx, q)
-		if err != nil {
-			return err
-		}
-		for rows.Next() { // incremental_vacuum frees a page a row
-		}
-		if err = rows.Err(); err != nil {
-			_ = rows.Close()
-			return err
-		}
-		if err = rows.Close(); err != nil {
+	for _, pragma := range []string{`PRAGMA incremental_vacuum`, `PRAGMA wal_checkpoint(TRUNCATE)`} {
+		if err := y.s.lite.write(ctx, true, func(q querier) error { return drain(ctx, q, pragma) }); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// drain runs a statement and reads its rows to the end: incremental_vacuum frees a page a row.
+func drain(ctx context.Context, q querier, text string) error {
+	rows, err := q.QueryContext(ctx, text)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+	}
+	return rows.Err()
 }

@@ -38,16 +38,17 @@ func openSQLite(ctx context.Context, path string) (*Store, error) {
 		_ = r.Close()
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return &Store{w: w, r: r, d: &dialect{}, path: path}, nil
+	l, err := newLite(ctx, w, r)
+	if err != nil {
+		return nil, errors.Join(err, w.Close(), r.Close())
+	}
+	return &Store{lite: l, d: &dialect{}, path: path}, nil
 }
 
-// connectSQLite makes a pool; it opens nothing yet. Transactions of the writer are immediate: a deferred one that reads
-// before it writes fails as soon as there is another writer, whatever the busy timeout.
+// connectSQLite makes a pool; it opens nothing yet. Transactions are begun by statements: those of the writer are immediate,
+// because a deferred one that reads before it writes fails as soon as there is another writer, whatever the busy timeout.
 func connectSQLite(path, pragma string, conns int) *sql.DB {
-	q := url.Values{"_pragma": {"busy_timeout(10000)", "foreign_keys(1)", "synchronous(FULL)", pragma}, "_txlock": {"immediate"}}
-	if conns > 1 {
-		q.Set("_txlock", "deferred")
-	}
+	q := url.Values{"_pragma": {"busy_timeout(10000)", "foreign_keys(1)", "synchronous(FULL)", pragma}}
 	u := url.URL{Scheme: "file", Path: path, RawQuery: q.Encode()}
 	db, err := sql.Open("sqlite", u.String())
 	if err != nil {
