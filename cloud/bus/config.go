@@ -78,7 +78,7 @@ func NATSConfig(s NATSServer) (string, error) {
 		w.line("  cipher: chachapoly")
 		w.line("  key: %s", s.StoreKey)
 	}
-	w.line("  sync_interval: always # else two minutes of retained frames are lost with the power")
+	w.line("  sync_interval: \"30s\" # with the power so much may be lost, of which the database and the racks have all")
 	w.line("  limits { default_max_consumers: -1 } # each subscription of a rack is one, and 1000 would be the limit")
 	w.line("}")
 	w.line("mqtt {")
