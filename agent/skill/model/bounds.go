@@ -12,7 +12,7 @@ const (
 	MaxDepth         = 64        // of nested lists and objects
 
 	MaxDescription = 1024 // code points
-	MaxVersion     = 50   // bytes; spec 004 has a column of this width
+	MaxVersion     = 50   // code points; spec 004 has a column of this width
 	MaxTags        = 32
 	MaxTag         = 64 // code points of a tag or an alias
 	MaxParameters  = 64

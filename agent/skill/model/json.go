@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -123,10 +124,12 @@ func twice(line int, key string) error {
 	return &Error{Line: line, Reason: fmt.Sprintf("the key %.80q is there twice", key)}
 }
 
-// checkNumber refuses what would not survive being computed with.
+// checkNumber refuses what would not survive being computed with: 1e-999999999
+// is close to 0, and takes a gigabyte as a fraction.
 func checkNumber(n *node) error {
 	f, err := strconv.ParseFloat(n.text, 64)
-	if err != nil || math.IsInf(f, 0) || len(n.text) > maxNumber {
+	_, exponent, _ := strings.Cut(strings.ToLower(n.text), "e")
+	if err != nil || math.IsInf(f, 0) || len(n.text) > maxNumber || len(exponent) > 4 {
 		return &Error{Line: n.line, Reason: fmt.Sprintf("the number %.80s is too large or too long", n.text)}
 	}
 	return nil
