@@ -2,8 +2,11 @@ package api
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"net/http"
 	"path/filepath"
+	"time"
 
 	"phonerack/cloud/fleet"
 	"phonerack/cloud/store"
@@ -188,6 +191,9 @@ func (a *Admin) addProvider(r *http.Request, op fleet.Operator) (int, any, error
 		return 0, nil, err
 	}
 	p, err := a.providers.Add(r.Context(), op.Scope(), n)
+	if errors.Is(err, store.ErrConflict) {
+		err = wire.Refuse(wire.Conflict, map[string]any{"reason": fmt.Sprintf("there is a provider profile %q already", n.Name)}).Because(err)
+	}
 	return http.StatusCreated, p, fleet.Refusal(err)
 }
 
@@ -223,6 +229,11 @@ type Usage struct {
 
 func (a *Admin) usage(r *http.Request, op fleet.Operator) (int, any, error) {
 	v := r.URL.Query()
+	for _, day := range []string{v.Get("from"), v.Get("to")} {
+		if _, err := time.Parse(time.DateOnly, day); day != "" && err != nil {
+			return 0, nil, wire.Refuse(wire.BadRequest, map[string]any{"reason": fmt.Sprintf("%.40q is no day such as 2026-11-01", day)})
+		}
+	}
 	q := store.UsageQuery{From: v.Get("from"), To: v.Get("to"), Host: v.Get("rack"), Task: v.Get("task"), Profile: v.Get("profile")}
 	return paged(r, func(p store.Page) ([]Usage, string, error) {
 		all, next, err := a.store.Usage(r.Context(), op.Scope(), q, p)

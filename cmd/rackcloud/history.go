@@ -11,7 +11,7 @@ import (
 
 type eventsCommand struct {
 	Rack  string `help:"Only of this rack."`
-	Limit int    `help:"At most so many; 0 for all." default:"50"`
+	Limit uint   `help:"At most so many; 0 for all." default:"50"`
 }
 
 func (c eventsCommand) Run(s *session) error {
@@ -19,7 +19,7 @@ func (c eventsCommand) Run(s *session) error {
 	if c.Rack != "" {
 		q.Set("rack", c.Rack)
 	}
-	all, err := list[fleet.Event](s, "/v1/admin/events", q, c.Limit)
+	all, err := list[fleet.Event](s, "/v1/admin/events", q, int(c.Limit))
 	return show(s, all, err, func(all []fleet.Event) error {
 		t := table.New(s.stdout, "TIME", "RACK", "SLOT", "KIND", "DETAIL")
 		for _, e := range all {
@@ -30,11 +30,11 @@ func (c eventsCommand) Run(s *session) error {
 }
 
 type auditCommand struct {
-	Limit int `help:"At most so many; 0 for all." default:"50"`
+	Limit uint `help:"At most so many; 0 for all." default:"50"`
 }
 
 func (c auditCommand) Run(s *session) error {
-	all, err := list[fleet.Audit](s, "/v1/admin/audits", nil, c.Limit)
+	all, err := list[fleet.Audit](s, "/v1/admin/audits", nil, int(c.Limit))
 	return show(s, all, err, func(all []fleet.Audit) error {
 		t := table.New(s.stdout, "TIME", "WHO", "WHAT", "OBJECT", "DETAIL")
 		for _, a := range all {

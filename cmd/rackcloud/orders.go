@@ -145,7 +145,7 @@ func (c orderShow) Run(s *session) error {
 
 type orderList struct {
 	Rack  string `help:"Only of this rack."`
-	Limit int    `help:"At most so many; 0 for all." default:"50"`
+	Limit uint   `help:"At most so many; 0 for all." default:"50"`
 }
 
 func (c orderList) Run(s *session) error {
@@ -153,7 +153,7 @@ func (c orderList) Run(s *session) error {
 	if c.Rack != "" {
 		q.Set("rack", c.Rack)
 	}
-	all, err := list[fleet.Command](s, "/v1/admin/commands", q, c.Limit)
+	all, err := list[fleet.Command](s, "/v1/admin/commands", q, int(c.Limit))
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"reflect"
 	"strconv"
 	"time"
 
@@ -72,6 +73,11 @@ func (c taskSubmit) Run(s *session) error {
 func (c taskSubmit) task() (wire.Task, error) {
 	var t wire.Task
 	if c.File != "" {
+		rest := c
+		rest.File, rest.Key, rest.Wait = "", "", false
+		if !reflect.ValueOf(rest).IsZero() {
+			return t, fmt.Errorf("%w: --file holds the whole task: no other flag besides --key and --wait goes with it", errUsage)
+		}
 		raw, err := os.ReadFile(c.File)
 		if err != nil {
 			return t, err
@@ -133,9 +139,9 @@ func (s *session) await(id string) error {
 }
 
 type taskList struct {
-	State []string `help:"Only tasks in this state; may be repeated."`
+	State []string `help:"Only tasks in this state; may be repeated." enum:"queued,leased,running,waiting,succeeded,failed,cancelled,lost" placeholder:"STATE"`
 	Rack  string   `help:"Only tasks whose attempt in force is this rack's."`
-	Limit int      `help:"At most so many; 0 for all." default:"50"`
+	Limit uint     `help:"At most so many; 0 for all." default:"50"`
 }
 
 func (c taskList) Run(s *session) error {
@@ -143,7 +149,7 @@ func (c taskList) Run(s *session) error {
 	if c.Rack != "" {
 		q.Set("rack", c.Rack)
 	}
-	all, err := list[fleet.Task](s, "/v1/admin/tasks", q, c.Limit)
+	all, err := list[fleet.Task](s, "/v1/admin/tasks", q, int(c.Limit))
 	return show(s, all, err, func(all []fleet.Task) error {
 		t := table.New(s.stdout, "TASK", "STATE", "ATTEMPT", "CREATED", "ENDED", "GOAL")
 		for _, v := range all {
@@ -228,13 +234,13 @@ func (s *session) showTask(v fleet.Task, err error) error {
 
 type decisionsCommand struct {
 	taskArg
-	Attempt int `help:"Only this attempt."`
+	Attempt uint `help:"Only this attempt."`
 }
 
 func (c decisionsCommand) Run(s *session) error {
 	q := url.Values{}
 	if c.Attempt > 0 {
-		q.Set("attempt", strconv.Itoa(c.Attempt))
+		q.Set("attempt", strconv.FormatUint(uint64(c.Attempt), 10))
 	}
 	all, err := list[api.Decision](s, "/v1/admin/tasks/"+url.PathEscape(c.Task)+"/decisions", q, 0)
 	return show(s, all, err, func(all []api.Decision) error {

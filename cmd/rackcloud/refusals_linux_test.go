@@ -1,0 +1,136 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestBadInputToEachCommandIsOneClearSentence gives each command of the tool something wrong. What it says is one line
+// without anything of the program's inside, and the exit code tells whose fault it is.
+func TestBadInputToEachCommandIsOneClearSentence(t *testing.T) {
+	dir := t.TempDir()
+	s := serve(t, dir)
+	rack := s.enrol("bench").Rack
+	file := func(name, text string, mode os.FileMode) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), mode); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	key, open, empty := file("key", "sk-1\n", 0o600), file("open", "sk-1\n", 0o644), file("empty", "", 0o600)
+	s.do("provider", "add", "demo", "--provider", "scripted")
+	s.do("provider", "add", "model", "--provider", "openai", "--model", "m", "--key", key)
+	const nobody = "01m8nt6d3j92pm00rcck5edwrs"
+	there := file("there", "", 0o600)
+
+	for _, c := range []struct {
+		name string
+		args []string
+		code int
+		says string
+	}{
+		{"no command", []string{}, exitUsage, "expected one of"},
+		{"an unknown command", []string{"hots"}, exitUsage, "hots"},
+		{"an unknown flag", []string{"host", "list", "--all"}, exitUsage, "--all"},
+		{"a tenant that is no id", []string{"--tenant", "No Id", "host", "list"}, exitRefused, "tenant"},
+		{"a token for all to read", []string{"--token", open, "host", "list"}, exitRefused, "chmod 600"},
+		{"a token that is none", []string{"--token", key, "host", "list"}, exitRefused, "credentials"},
+		{"an authority that is not there", []string{"--ca", filepath.Join(dir, "none"), "host", "list"}, exitRefused, "no such file"},
+		{"an authority that is none", []string{"--ca", key, "host", "list"}, exitRefused, "holds no certificate"},
+
+		{"host add without a file", []string{"host", "add", "--name", "x"}, exitUsage, "--out"},
+		{"host add over a file", []string{"host", "add", "--out", there}, exitRefused, "nothing is overwritten"},
+		{"host add into no folder", []string{"host", "add", "--out", filepath.Join(dir, "no", "file")}, exitRefused, "no such file"},
+		{"host add with a name too long", []string{"host", "add", "--name", strings.Repeat("x", 300), "--out", filepath.Join(dir, "new")}, exitRefused, "name"},
+		{"host show of nobody", []string{"host", "show", nobody}, exitRefused, nobody},
+		{"host show without an id", []string{"host", "show"}, exitUsage, "<rack>"},
+		{"host rotate of nobody", []string{"host", "rotate", nobody, "--out", filepath.Join(dir, "new")}, exitRefused, nobody},
+		{"host issue of nobody", []string{"host", "issue", nobody, "--out", filepath.Join(dir, "new")}, exitRefused, nobody},
+		{"host revoke of nobody", []string{"host", "revoke", nobody}, exitRefused, nobody},
+
+		{"provider add of an unknown provider", []string{"provider", "add", "x", "--provider", "oracle"}, exitRefused, "oracle"},
+		{"provider add without a model", []string{"provider", "add", "x", "--provider", "openai", "--key", key}, exitRefused, "model"},
+		{"provider add without a key", []string{"provider", "add", "x", "--provider", "anthropic", "--model", "m"}, exitRefused, "key"},
+		{"provider add with a key for all to read", []string{"provider", "add", "x", "--provider", "openai", "--model", "m", "--key", open}, exitRefused, "chmod 600"},
+		{"provider add with an empty key", []string{"provider", "add", "x", "--provider", "openai", "--model", "m", "--key", empty}, exitRefused, "is empty"},
+		{"provider add with options that are no JSON", []string{"provider", "add", "x", "--provider", "scripted", "--option", "{"}, exitUsage, "--option"},
+		{"provider add with an unknown option", []string{"provider", "add", "x", "--provider", "scripted", "--option", `{"colour":1}`}, exitRefused, "colour"},
+		{"provider add with a name that is taken", []string{"provider", "add", "demo", "--provider", "scripted"}, exitRefused, "demo"},
+		{"provider add with no time", []string{"provider", "add", "x", "--provider", "scripted", "--timeout=-1s"}, exitRefused, "timeout"},
+		{"provider add with a limit below zero", []string{"provider", "add", "x", "--provider", "scripted", "--per-minute=-1"}, exitRefused, "requests"},
+		{"provider activate of nobody", []string{"provider", "activate", "nobody"}, exitRefused, "nobody"},
+		{"provider rotate of nobody", []string{"provider", "rotate", "nobody", "--key", key}, exitRefused, "nobody"},
+		{"provider rotate with nothing", []string{"provider", "rotate", "model", "--key", "-"}, exitRefused, "key"},
+		{"provider rotate of one without a key", []string{"provider", "rotate", "demo", "--key", key}, exitRefused, "key"},
+
+		{"task submit without a goal", []string{"task", "submit"}, exitUsage, "--goal"},
+		{"task submit with goal and file", []string{"task", "submit", "--goal", "x", "--file", key}, exitUsage, "--file"},
+		{"task submit with a file that is no task", []string{"task", "submit", "--file", key}, exitRefused, "is no task"},
+		{"task submit with a file that has an id", []string{"task", "submit", "--file", file("id.json", `{"task_id":"x","goal":"y"}`, 0o600)}, exitRefused, "id"},
+		{"task submit with a rack that is none", []string{"task", "submit", "--goal", "x", "--rack", "No Id"}, exitRefused, "No Id"},
+		{"task submit with a slot that is none", []string{"task", "submit", "--goal", "x", "--slot=-1"}, exitRefused, "slot"},
+		{"task submit with a budget below zero", []string{"task", "submit", "--goal", "x", "--steps=-1"}, exitRefused, "budget"},
+		{"task submit with a time that is none", []string{"task", "submit", "--goal", "x", "--deadline", "tomorrow"}, exitUsage, "tomorrow"},
+		{"task submit with a deadline before its start", []string{"task", "submit", "--goal", "x", "--start", "2030-01-02T00:00:00Z", "--deadline", "2030-01-01T00:00:00Z"}, exitRefused, "deadline"},
+		{"task submit with a parameter without a value", []string{"task", "submit", "--goal", "x", "--param", "name"}, exitUsage, "name"},
+		{"task submit with a goal too long", []string{"task", "submit", "--goal", strings.Repeat("x", 40<<10)}, exitRefused, "goal"},
+		{"task show of nobody", []string{"task", "show", nobody}, exitRefused, nobody},
+		{"task cancel of nobody", []string{"task", "cancel", nobody}, exitRefused, nobody},
+		{"task answer of nobody", []string{"task", "answer", nobody, "yes"}, exitRefused, nobody},
+		{"task answer without an answer", []string{"task", "answer", nobody}, exitUsage, "<text>"},
+		{"task answer with nothing", []string{"task", "answer", nobody, ""}, exitRefused, "answer"},
+		{"task requeue of nobody", []string{"task", "requeue", nobody}, exitRefused, nobody},
+		{"task list of an unknown state", []string{"task", "list", "--state", "asleep"}, exitUsage, "asleep"},
+		{"task list of less than nothing", []string{"task", "list", "--limit=-1"}, exitUsage, "--limit"},
+
+		{"an unknown order", []string{"command", "send", "dance", rack}, exitRefused, "dance"},
+		{"an order for nobody", []string{"command", "send", "ping", nobody}, exitRefused, nobody},
+		{"an order for a rack that is none", []string{"command", "send", "ping", "No Id"}, exitRefused, "No Id"},
+		{"a screenshot of the rack itself", []string{"command", "send", "screenshot", rack}, exitRefused, "slot"},
+		{"an order for a slot that is none", []string{"command", "send", "ping", rack, "--slot=-1"}, exitRefused, "slot"},
+		{"an order with arguments that are no JSON", []string{"command", "send", "identify", rack, "--args", "{"}, exitUsage, "--args"},
+		{"an order with arguments that it does not take", []string{"command", "send", "ping", rack, "--args", `{"loud":true}`}, exitRefused, "no arguments"},
+		{"an order that waits too long", []string{"command", "send", "ping", rack, "--expires", "200h"}, exitRefused, "expiry"},
+		{"an order that waits less than nothing", []string{"command", "send", "ping", rack, "--expires=-1s"}, exitUsage, "--expires"},
+		{"an order with a picture that it has not", []string{"command", "send", "ping", rack, "--out", filepath.Join(dir, "new")}, exitUsage, "--out"},
+		{"a picture over a file", []string{"command", "send", "screenshot", rack, "--slot", "1", "--out", there}, exitRefused, "nothing is overwritten"},
+		{"command show of nobody", []string{"command", "show", nobody}, exitRefused, nobody},
+		{"command list of less than nothing", []string{"command", "list", "--limit=-1"}, exitUsage, "--limit"},
+
+		{"decisions of nobody", []string{"decisions", nobody}, exitRefused, nobody},
+		{"decisions of no attempt", []string{"decisions", nobody, "--attempt=-1"}, exitUsage, "--attempt"},
+		{"events of less than nothing", []string{"events", "--limit=-1"}, exitUsage, "--limit"},
+		{"audit of less than nothing", []string{"audit", "--limit=-1"}, exitUsage, "--limit"},
+		{"usage from a day that is none", []string{"usage", "--from", "yesterday"}, exitRefused, "yesterday"},
+		{"key add to a file that is none", []string{"key", "add", filepath.Join(dir, "no", "kek")}, exitRefused, "no such file"},
+		{"key add to a file of another kind", []string{"key", "add", key}, exitRefused, key},
+		{"token without a file", []string{"token", "--state", dir}, exitUsage, "--out"},
+		{"token over a file", []string{"token", "--state", dir, "--out", there}, exitRefused, "nothing is overwritten"},
+		{"backup over a file", []string{"backup", there}, exitRefused, there},
+		{"backup without a path", []string{"backup"}, exitUsage, "<path>"},
+		{"serve with an unknown broker", []string{"serve", "--broker", "pigeon"}, exitUsage, "--broker"},
+		{"serve with a broker that nobody finds", []string{"serve", "--state", filepath.Join(dir, "s2"), "--broker", "nats", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"}, exitUsage, "--broker-address"},
+		{"serve without room for anything", []string{"serve", "--state", key}, exitRefused, key},
+		{"serve with two databases", []string{"serve", "--state", dir, "--dsn", "sqlite:x", "--dsn-file", key}, exitUsage, "exclude"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var out, errs bytes.Buffer
+			code := run(t.Context(), append([]string{"--admin", s.admin}, c.args...), strings.NewReader(""), &out, &errs)
+			said := strings.TrimSuffix(errs.String(), "\n")
+			if code != c.code || !strings.Contains(said, c.says) {
+				t.Errorf("exit code %d where %d is due, and %q is not said: %s", code, c.code, c.says, said)
+			}
+			if strings.Contains(said, "\n") || out.Len() > 0 || strings.Contains(said, "%!") {
+				t.Errorf("it is not one sentence: %s%s", out.String(), said)
+			}
+			if _, err := os.Stat(filepath.Join(dir, "new")); err == nil {
+				t.Error("a file is left")
+				os.Remove(filepath.Join(dir, "new"))
+			}
+		})
+	}
+}
