@@ -169,6 +169,9 @@ func nameFault(name string) string {
 	case strings.HasPrefix(name, "."):
 		return "begins with a dot"
 	}
+	if len(smuggled(name)) > 0 {
+		return "has characters that cannot be seen"
+	}
 	for _, r := range name {
 		if strings.ContainsRune(`/\:,`, r) || !unicode.IsPrint(r) { // the only space that IsPrint takes is U+0020
 			return "has characters that a name cannot have"

@@ -3,39 +3,42 @@ package folder
 import (
 	"strings"
 	"unicode"
+	"unicode/utf8"
+
+	"phonerack/agent/skill/model"
 )
 
-// Joiners belong to Persian, Indic scripts and emoji.
-const (
-	nonJoiner = '\u200c'
-	joiner    = '\u200d'
-)
-
-// visible takes out the characters that no reader sees but a model reads:
-// zero-width spaces, direction overrides, tag characters, variation selectors of
-// the supplement. It says how many there were.
+// visible takes out the characters that no reader sees but a model reads, and
+// says how many there were. Joiners between letters stay: Persian and Indic
+// scripts are spelled with them.
 func visible(s string) (string, int) {
 	n := 0
-	var last rune
-	out := strings.Map(func(r rune) rune {
-		if hidden(r) || r == last && (r == joiner || r == nonJoiner) {
-			n++
-			return -1
+	for { // taking one out may leave a selector or a joiner without its picture
+		found := smuggled(s)
+		if len(found) == 0 {
+			return s, n
 		}
-		last = r
-		return r
-	}, s)
-	return out, n
+		n += len(found)
+		var b strings.Builder
+		at := 0
+		for _, h := range found {
+			b.WriteString(s[at:h.Offset])
+			at = h.Offset + utf8.RuneLen(h.Rune)
+		}
+		b.WriteString(s[at:])
+		s = b.String()
+	}
 }
 
-func hidden(r rune) bool {
-	switch {
-	case r == joiner, r == nonJoiner:
-		return false
-	case r >= 0xe0100 && r <= 0xe01ef:
-		return true
-	case unicode.Is(unicode.Prepended_Concatenation_Mark, r): // of category Cf, but drawn
-		return false
+func smuggled(s string) []model.Hidden {
+	var found []model.Hidden
+	for _, h := range model.FindHidden(s) {
+		before, _ := utf8.DecodeLastRuneInString(s[:h.Offset])
+		joins := h.Rune == '\u200c' || h.Rune == '\u200d'
+		if joins && before > '\u0590' && (unicode.IsLetter(before) || unicode.IsMark(before)) {
+			continue
+		}
+		found = append(found, h)
 	}
-	return unicode.Is(unicode.Cf, r)
+	return found
 }

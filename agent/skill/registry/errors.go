@@ -10,6 +10,8 @@ import (
 var (
 	// ErrUnknown means that there is no such skill.
 	ErrUnknown = errors.New("the skill is not registered")
+	// ErrReserved means that the namespace is not for skills that are registered here.
+	ErrReserved = errors.New("the namespace is reserved: its skills come from elsewhere")
 	// ErrCatalog means that a skill of the catalog was to be changed.
 	ErrCatalog = errors.New("skills of the catalog cannot be changed here: they come from a subscription")
 	// ErrFull means that the registry holds as many skills as it takes.

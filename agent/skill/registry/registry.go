@@ -75,7 +75,7 @@ func Open(o Options) (*Registry, error) {
 }
 
 // Add registers a skill. What it includes must be there, for the caller whose
-// view of the catalog is given. Errors are a *model.Error, model.ErrReserved,
+// view of the catalog is given. Errors are a *model.Error, ErrReserved,
 // ErrFull, a *DuplicateSkillError, those of [Resolver.Resolve], or the database's.
 func (r *Registry) Add(s *model.RegistrySkill, view Catalog) (*Skill, error) {
 	return r.put(s, view, false)
@@ -104,7 +104,7 @@ func (r *Registry) put(s *model.RegistrySkill, view Catalog, there bool) (*Skill
 		return nil, fmt.Errorf("add %s: %w", next.Name, ErrFull)
 	}
 	if _, err := r.resolver(view, next).Resolve(next.Name); err != nil {
-		return nil, fmt.Errorf("Skill '%s': %w", next.Name, err) //nolint:staticcheck // the words of spec 004
+		return nil, fmt.Errorf("register the skill %s: %w", next.Name, err)
 	}
 	next.UpdatedAt = r.o.Now().UTC().Truncate(time.Microsecond)
 	next.CreatedAt = next.UpdatedAt
@@ -127,7 +127,7 @@ func check(s *model.RegistrySkill, there bool) (*Skill, error) {
 	case there && namespace == model.CatalogNamespace:
 		return nil, fmt.Errorf("update %s: %w", s.Name, ErrCatalog)
 	case model.Reserved(namespace):
-		return nil, fmt.Errorf("the skill %s: %w", s.Name, model.ErrReserved)
+		return nil, fmt.Errorf("the skill %s: %w", s.Name, ErrReserved)
 	case strings.HasPrefix(short, anonymous):
 		return nil, &model.Error{Path: "name", Reason: "names that begin with " + anonymous + " after the slash are those of inline tools"}
 	}
