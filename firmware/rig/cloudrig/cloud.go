@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -191,6 +192,25 @@ func (c *Cloud) PID() int {
 		return 0
 	}
 	return c.serve.Process.Pid
+}
+
+// Figures are rackcloud's metrics as Prometheus reads them.
+func (c *Cloud) Figures(ctx context.Context) (string, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+c.Admin()+"/metrics", nil)
+	if err != nil {
+		return "", err
+	}
+	r.Close = true
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	if answer.StatusCode != http.StatusOK {
+		return "", fmt.Errorf("the metrics answered %s", answer.Status)
+	}
+	text, err := io.ReadAll(io.LimitReader(answer.Body, 4<<20))
+	return string(text), err
 }
 
 // State is the folder of what outlives a restart.
