@@ -14,14 +14,12 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"phonerack/firmware/rig/cloudrig"
-	"phonerack/firmware/rig/rackrig"
+	"phonerack/firmware/rig/cloudrig/sitetest"
 	"phonerack/sync/wire"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { sitetest.Main(m) }
 
 const (
 	patience = 20 * time.Second       // for what must come, also on a loaded machine
@@ -31,9 +29,13 @@ const (
 // startCloud starts rackcloud; its log's end is shown if the test fails.
 func startCloud(t *testing.T, o cloudrig.Options) *cloudrig.Cloud {
 	t.Helper()
-	o.Dir = t.TempDir()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // programs are built
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute) // programs are built
 	defer cancel()
+	p, err := sitetest.Build(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Program, o.Dir = p.Rackcloud, t.TempDir()
 	cloud, err := cloudrig.Start(ctx, o)
 	if err != nil {
 		t.Fatal(err)
@@ -63,15 +65,6 @@ func eventually(t *testing.T, what string, so func() bool) {
 		}
 	}
 }
-
-// programs builds rackd and rackctl once for all tests.
-var programs = sync.OnceValues(func() (rackrig.Programs, error) {
-	dir, err := os.MkdirTemp("", "foreign-bin")
-	if err != nil {
-		return rackrig.Programs{}, err
-	}
-	return rackrig.BuildNative(context.Background(), dir)
-})
 
 // client runs the MQTT clients of Debian with what a bundle holds.
 type client struct {
@@ -186,7 +179,7 @@ func (c *client) sign(topic wire.Topic, message string, more ...string) []byte {
 
 func (c *client) signBy(secret []string, topic wire.Topic, message string, more ...string) []byte {
 	c.t.Helper()
-	p, err := programs()
+	p, err := sitetest.Build(c.t.Context())
 	if err != nil {
 		c.t.Fatal(err)
 	}
