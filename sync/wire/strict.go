@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -19,7 +21,7 @@ const maxDepth = 32
 // the exact case, nesting of at most 32 levels, nothing after the value. Numbers
 // that land in an interface stay [json.Number]; an integer is written without
 // fraction and exponent. Keys that v does not know are ignored, so that a newer
-// sender can be read. The caller bounds the size.
+// sender can be read. The caller bounds the size. After an error v may hold a part.
 func Unmarshal(raw []byte, v any) error {
 	if !utf8.Valid(raw) {
 		return errors.New("it is not valid UTF-8")
@@ -29,98 +31,197 @@ func Unmarshal(raw []byte, v any) error {
 	}
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
-	if err := checkValue(dec, reflect.TypeOf(v), 0); err != nil {
+	if err := dec.Decode(v); err != nil {
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 			return errors.New("it ends too early")
 		}
 		return err
 	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+	end := dec.InputOffset()
+	if len(bytes.TrimLeft(raw[end:], " \t\r\n")) > 0 {
 		return errors.New("something follows the value")
 	}
-	dec = json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
-	return dec.Decode(v)
+	w := walk{raw: raw[:end]}
+	return w.value(reflect.TypeOf(v), 0)
 }
 
-// checkValue walks over one value that will be decoded into t.
-func checkValue(dec *json.Decoder, t reflect.Type, depth int) error {
+// walk goes over a value that is well-formed, and holds it to what the decoder lets pass. Decoder.Token would do, at ten
+// times the cost.
+type walk struct {
+	raw []byte
+	at  int
+}
+
+// next gives the next byte that is no white space; 0 at the end.
+func (w *walk) next() byte {
+	for ; w.at < len(w.raw); w.at++ {
+		switch c := w.raw[w.at]; c {
+		case ' ', '\t', '\r', '\n':
+		default:
+			return c
+		}
+	}
+	return 0
+}
+
+// value passes one value that is decoded into t.
+func (w *walk) value(t reflect.Type, depth int) error {
 	if depth > maxDepth {
 		return fmt.Errorf("it is nested deeper than %d levels", maxDepth)
 	}
-	token, err := dec.Token()
-	if err != nil {
-		return err
+	switch w.next() {
+	case '{':
+		return w.object(shapeOf(t), depth)
+	case '[':
+		inner := shapeOf(t).elem
+		for w.at++; w.next() != ']'; {
+			if w.raw[w.at] == ',' {
+				w.at++
+				continue
+			}
+			if err := w.value(inner, depth+1); err != nil {
+				return err
+			}
+		}
+		w.at++
+	case '"':
+		w.text()
+	default: // a number or a word
+		if n := bytes.IndexAny(w.raw[w.at:], ",]} \t\r\n"); n >= 0 {
+			w.at += n
+		} else {
+			w.at = len(w.raw)
+		}
 	}
-	t = shapeOf(t)
-	switch token {
-	case json.Delim('['):
-		var inner reflect.Type
-		if t != nil && (t.Kind() == reflect.Slice || t.Kind() == reflect.Array) {
-			inner = t.Elem()
-		}
-		for dec.More() {
-			if err := checkValue(dec, inner, depth+1); err != nil {
-				return err
-			}
-		}
-	case json.Delim('{'):
-		seen := map[string]bool{}
-		for dec.More() {
-			k, err := dec.Token()
-			if err != nil {
-				return err
-			}
-			key, ok := k.(string)
-			if !ok {
-				return errors.New("an object's key is not a string")
-			}
-			if seen[key] {
-				return fmt.Errorf("the key %.40q is there twice", key)
-			}
-			seen[key] = true
-			inner, err := fieldOf(t, key)
-			if err != nil {
-				return err
-			}
-			if err := checkValue(dec, inner, depth+1); err != nil {
-				return err
-			}
-		}
-	default:
-		return nil
-	}
-	_, err = dec.Token()
-	return err
+	return nil
 }
 
-var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
-
-// shapeOf follows pointers, and gives nil for what reads its JSON by itself.
-func shapeOf(t reflect.Type) reflect.Type {
-	for t != nil && t.Kind() == reflect.Pointer {
-		if t.Implements(unmarshaler) {
-			return nil
+func (w *walk) object(s *shape, depth int) error {
+	var seen keys
+	for w.at++; w.next() != '}'; {
+		if w.raw[w.at] == ',' {
+			w.at++
+			continue
 		}
+		key, err := w.key()
+		if err != nil {
+			return err
+		}
+		if !seen.add(key) {
+			return fmt.Errorf("the key %.40q is there twice", key)
+		}
+		inner, err := s.field(key)
+		if err != nil {
+			return err
+		}
+		w.next()
+		w.at++ // the colon
+		if err := w.value(inner, depth+1); err != nil {
+			return err
+		}
+	}
+	w.at++
+	return nil
+}
+
+// key passes an object's key.
+func (w *walk) key() (string, error) {
+	quoted := w.text()
+	plain := quoted[1 : len(quoted)-1]
+	if bytes.IndexByte(plain, '\\') < 0 {
+		return string(plain), nil
+	}
+	var key string
+	err := json.Unmarshal(quoted, &key)
+	return key, err
+}
+
+// text passes a string and gives it with its quotes.
+func (w *walk) text() []byte {
+	start := w.at
+	for w.at++; ; w.at++ {
+		w.at += bytes.IndexByte(w.raw[w.at:], '"')
+		n := w.at
+		for w.raw[n-1] == '\\' {
+			n--
+		}
+		if (w.at-n)%2 == 0 { // else the quote itself is escaped
+			break
+		}
+	}
+	w.at++
+	return w.raw[start:w.at]
+}
+
+// keys are those of one object. Most have few.
+type keys struct {
+	few  []string
+	many map[string]bool
+}
+
+// add tells whether the key is new.
+func (k *keys) add(key string) bool {
+	const few = 16
+	if k.many == nil {
+		if slices.Contains(k.few, key) {
+			return false
+		}
+		k.few = append(k.few, key)
+		if len(k.few) == few {
+			k.many = make(map[string]bool, 2*few)
+			for _, key := range k.few {
+				k.many[key] = true
+			}
+		}
+		return true
+	}
+	if k.many[key] {
+		return false
+	}
+	k.many[key] = true
+	return true
+}
+
+// shape is what a type tells of the JSON that is decoded into it.
+type shape struct {
+	elem   reflect.Type            // of a list or map
+	fields map[string]reflect.Type // of a struct
+}
+
+var (
+	unmarshaler = reflect.TypeFor[json.Unmarshaler]()
+	unknown     = new(shape) // of what nobody knows, or what reads its JSON by itself
+	shapes      sync.Map     // reflect.Type -> *shape
+)
+
+// shapeOf follows pointers.
+func shapeOf(t reflect.Type) *shape {
+	if t == nil {
+		return unknown
+	}
+	if s, ok := shapes.Load(t); ok {
+		return s.(*shape)
+	}
+	s := newShape(t)
+	shapes.Store(t, s)
+	return s
+}
+
+func newShape(t reflect.Type) *shape {
+	for t.Kind() == reflect.Pointer && !t.Implements(unmarshaler) {
 		t = t.Elem()
 	}
-	if t == nil || t.Implements(unmarshaler) || reflect.PointerTo(t).Implements(unmarshaler) {
-		return nil
+	if t.Implements(unmarshaler) || reflect.PointerTo(t).Implements(unmarshaler) {
+		return unknown
 	}
-	return t
-}
-
-// fieldOf gives the type of what a key holds, nil if nobody knows. The decoder
-// would take a key in another case for the field.
-func fieldOf(t reflect.Type, key string) (reflect.Type, error) {
-	switch {
-	case t == nil:
-		return nil, nil
-	case t.Kind() == reflect.Map:
-		return t.Elem(), nil
-	case t.Kind() != reflect.Struct:
-		return nil, nil
+	switch t.Kind() {
+	case reflect.Slice, reflect.Array, reflect.Map:
+		return &shape{elem: t.Elem()}
+	case reflect.Struct:
+	default:
+		return unknown
 	}
+	s := &shape{fields: map[string]reflect.Type{}}
 	for _, f := range reflect.VisibleFields(t) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if f.Anonymous && name == "" || name == "-" || !f.IsExported() {
@@ -129,9 +230,23 @@ func fieldOf(t reflect.Type, key string) (reflect.Type, error) {
 		if name == "" {
 			name = f.Name
 		}
-		if name == key {
-			return f.Type, nil
+		if _, there := s.fields[name]; !there {
+			s.fields[name] = f.Type
 		}
+	}
+	return s
+}
+
+// field gives the type of what a key holds, nil if nobody knows. The decoder would take a key in another case for the
+// field.
+func (s *shape) field(key string) (reflect.Type, error) {
+	if s.fields == nil {
+		return s.elem, nil
+	}
+	if t, ok := s.fields[key]; ok {
+		return t, nil
+	}
+	for name := range s.fields {
 		if strings.EqualFold(name, key) {
 			return nil, fmt.Errorf("the key %.40q is written %q", key, name)
 		}
@@ -143,10 +258,11 @@ func fieldOf(t reflect.Type, key string) (reflect.Type, error) {
 // decoder would turn into another character.
 func checkSurrogates(raw []byte) error {
 	for i := 0; i < len(raw); i++ {
-		if raw[i] != '\\' {
-			continue
+		next := bytes.IndexByte(raw[i:], '\\')
+		if next < 0 {
+			return nil
 		}
-		i++ // what is escaped
+		i += next + 1 // what is escaped
 		high, ok := hex4(raw, i)
 		if !ok || high < 0xd800 || high > 0xdfff {
 			continue
