@@ -25,18 +25,15 @@ const maxTokens = 1<<31 - 1
 // ask makes the one call of a request, and gives what is to be stored.
 func (t *turn) ask(ctx context.Context) (store.Finish, *wire.Refusal) {
 	none := store.Finish{}
+	<-t.prepared
 	if t.broken != nil {
 		return none, t.broken
 	}
-	c, r := t.client()
-	if r != nil {
-		return none, r
-	}
-	if r := t.reserve(ctx, c); r != nil {
+	if r := t.reserve(ctx); r != nil {
 		return none, r
 	}
 	t.accepted(t.profile.Timeout)
-	out, r := t.call(ctx, c)
+	out, r := t.call(ctx)
 	t.at(AfterReply)
 	t.in, t.out = int64(min(out.Usage.In, maxTokens)), int64(min(out.Usage.Out, maxTokens))
 	t.o.Metrics.tokens.WithLabelValues("in").Add(float64(t.in))
@@ -51,14 +48,14 @@ func (t *turn) ask(ctx context.Context) (store.Finish, *wire.Refusal) {
 }
 
 // reserve takes room in the profile's limits.
-func (t *turn) reserve(ctx context.Context, c client) *wire.Refusal {
+func (t *turn) reserve(ctx context.Context) *wire.Refusal {
 	if t.profile.Limits == (store.Limits{}) {
 		t.reserved = store.Unlimited(t.profile.ID, t.o.Clock())
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, t.o.Margin/2)
 	defer cancel()
-	r, err := t.o.Store.Reserve(ctx, t.caller.scope(), t.profile.ID, c.estimate(t.req, len(t.screen) > 0))
+	r, err := t.o.Store.Reserve(ctx, t.caller.scope(), t.profile.ID, t.cost)
 	if err == nil {
 		t.reserved = r
 		return nil
@@ -89,15 +86,40 @@ func (t *turn) settle(ctx context.Context) {
 	t.reserved = store.Reservation{}
 }
 
+// prepare makes the call ready, while the request's row is being committed: encoding it takes as long as that.
+func (t *turn) prepare() {
+	defer close(t.prepared)
+	defer func() {
+		if v := recover(); v != nil {
+			t.broken = t.panicked(v)
+		}
+	}()
+	if t.broken != nil {
+		return
+	}
+	c, r := t.client()
+	if r != nil {
+		t.broken = r
+		return
+	}
+	t.cost = c.estimate(t.req, len(t.screen) > 0)
+	t.provider = c.prepare(request(t.req, t.screen))
+}
+
+// panicked is what becomes of a request in whose call something panicked.
+func (t *turn) panicked(v any) *wire.Refusal {
+	// Not the value itself: it may quote what was asked.
+	t.o.Metrics.panics.Inc()
+	t.log.Error("panic in a provider call", "type", fmt.Sprintf("%T", v), "stack", string(debug.Stack()))
+	return wire.Refuse(wire.Internal, nil)
+}
+
 // call calls the provider. A panic there is a failure of this request and of nothing else.
-func (t *turn) call(ctx context.Context, c client) (out provider.Outcome, refusal *wire.Refusal) {
+func (t *turn) call(ctx context.Context) (out provider.Outcome, refusal *wire.Refusal) {
 	start := time.Now()
 	defer func() {
 		if v := recover(); v != nil {
-			// Not the value itself: it may quote what was asked.
-			t.o.Metrics.panics.Inc()
-			t.log.Error("panic in a provider call", "type", fmt.Sprintf("%T", v), "stack", string(debug.Stack()))
-			out, refusal = provider.Outcome{}, wire.Refuse(wire.Internal, nil)
+			out, refusal = provider.Outcome{}, t.panicked(v)
 		}
 		outcome := "decision"
 		if refusal != nil {
@@ -107,7 +129,7 @@ func (t *turn) call(ctx context.Context, c client) (out provider.Outcome, refusa
 	}()
 	ctx, cancel := context.WithTimeout(ctx, t.profile.Timeout)
 	defer cancel()
-	out, err := c.ask(ctx, request(t.req, t.screen))
+	out, err := t.provider(ctx)
 	if err != nil {
 		refusal = wire.From(err)
 		if refusal.Code == wire.Internal {

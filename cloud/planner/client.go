@@ -13,11 +13,15 @@ import (
 
 // client is a provider that can be asked.
 type client interface {
-	// ask makes one decision. Its error is a *wire.Refusal or counts as Internal.
-	ask(ctx context.Context, req provider.Request) (provider.Outcome, error)
+	// prepare makes a request ready, so that all that is left is to wait for the decision. What is wrong with it, ask
+	// tells. It keeps the request's bytes.
+	prepare(req provider.Request) ask
 	// estimate is about how many tokens a call costs at most.
 	estimate(req *wire.PlanRequest, screen bool) int64
 }
+
+// ask makes the one decision. Its error is a *wire.Refusal or counts as Internal.
+type ask func(ctx context.Context) (provider.Outcome, error)
 
 // client makes the client of the active profile.
 func (t *turn) client() (client, *wire.Refusal) {
@@ -62,8 +66,12 @@ type model struct {
 	answer int // tokens that an answer may have
 }
 
-func (m model) ask(ctx context.Context, req provider.Request) (provider.Outcome, error) {
-	return m.Call(ctx, req)
+func (m model) prepare(req provider.Request) ask {
+	p, err := m.Prepare(req)
+	if err != nil {
+		return func(context.Context) (provider.Outcome, error) { return provider.Outcome{}, err }
+	}
+	return p.Call
 }
 
 func (m model) estimate(req *wire.PlanRequest, screen bool) int64 {
@@ -80,6 +88,10 @@ func (m model) estimate(req *wire.PlanRequest, screen bool) int64 {
 
 // scripted decides by rules.
 type scripted struct{ rules *script.Rules }
+
+func (s scripted) prepare(req provider.Request) ask {
+	return func(ctx context.Context) (provider.Outcome, error) { return s.ask(ctx, req) }
+}
 
 func (s scripted) ask(ctx context.Context, req provider.Request) (provider.Outcome, error) {
 	d, err := s.rules.Decide(ctx, req)

@@ -10,6 +10,7 @@ import (
 
 	"phonerack/agent/planner/provider"
 	"phonerack/cloud/store"
+	"phonerack/cloud/vault"
 	"phonerack/sync/wire"
 )
 
@@ -18,28 +19,31 @@ var HashOf = hashOf
 
 func (c Caller) Scope() store.Scope { return c.scope() }
 
-// panicking is a provider path with a fault in it.
-type panicking struct{ value any }
+// panicking is a vault with a fault in it.
+type panicking struct{}
 
-func (p panicking) ask(context.Context, provider.Request) (provider.Outcome, error) { panic(p.value) }
-
-func (panicking) estimate(*wire.PlanRequest, bool) int64 { return 0 }
+func (panicking) Open(vault.Binding, []byte) (vault.Secret, error) { panic("secret prompt") }
 
 func TestAPanicInTheProviderPathIsAFailureOfItsRequest(t *testing.T) {
 	var logs bytes.Buffer
-	m := NewMetrics(nil)
 	turn := &turn{
-		Proxy: &Proxy{o: Options{Metrics: m}}, req: &wire.PlanRequest{UserPrompt: "secret prompt"}, log: slog.New(slog.NewTextHandler(&logs, nil)),
-		profile: store.Profile{Provider: store.Anthropic, Timeout: time.Second},
+		Proxy: &Proxy{o: Options{Metrics: NewMetrics(nil), Vault: panicking{}}}, req: &wire.PlanRequest{UserPrompt: "secret prompt"},
+		log:     slog.New(slog.NewTextHandler(&logs, nil)),
+		profile: store.Profile{Provider: store.Anthropic, Timeout: time.Second, Credential: []byte("sealed")}, prepared: make(chan struct{}),
 	}
 	var none *wire.PlanRequest
-	for _, c := range []client{panicking{"secret prompt"}, panicking{none}} {
-		out, r := turn.call(t.Context(), c)
+	for _, value := range []any{"secret prompt", none} {
+		turn.provider = func(context.Context) (provider.Outcome, error) { panic(value) }
+		out, r := turn.call(t.Context())
 		if r == nil || r.Code != wire.Internal || out.Decision.Tool != "" {
 			t.Errorf("got %+v, %v", out, r)
 		}
 	}
-	if strings.Contains(logs.String(), "secret prompt") || !strings.Contains(logs.String(), "panic in a provider call") {
+	turn.prepare()
+	if _, r := turn.ask(t.Context()); r == nil || r.Code != wire.Internal {
+		t.Errorf("got %v", r)
+	}
+	if strings.Contains(logs.String(), "secret prompt") || strings.Count(logs.String(), "panic in a provider call") != 3 {
 		t.Errorf("log is %s", logs.String())
 	}
 }

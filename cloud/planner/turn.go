@@ -32,7 +32,11 @@ type turn struct {
 
 	plan    store.PlanRequest
 	profile store.Profile
-	broken  *wire.Refusal // why there is no profile to call
+
+	prepared chan struct{} // closed when what follows is set
+	broken   *wire.Refusal // why nothing can be called
+	provider ask
+	cost     int64 // tokens that the call may use, estimated
 
 	reserved store.Reservation // of the call, until it is settled; zero without one
 	in, out  int64             // tokens that the call used
@@ -61,6 +65,9 @@ func (t *turn) run(ctx context.Context) (wire.PlanDecision, *wire.Refusal) {
 		Host: t.caller.Host, ID: t.req.RequestID, Ref: store.Ref{Task: t.req.TaskID, Attempt: t.req.Attempt}, BodyHash: hash,
 		Owner: fmt.Sprintf("%s/%d", t.o.Owner, t.calls.Add(1)), Lease: t.profile.Timeout + t.o.Margin,
 	}
+	t.prepared = make(chan struct{})
+	go t.prepare()
+	defer func() { <-t.prepared }() // the screen is the caller's again
 	return t.begin(ctx)
 }
 

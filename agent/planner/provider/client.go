@@ -73,11 +73,33 @@ func (c *Client) Decide(ctx context.Context, req planner.Request) (planner.Decis
 // asked at all. If ctx was cancelled, it is an error that wraps context.Canceled
 // instead. The Outcome tells what is known of a failed call as well.
 func (c *Client) Call(ctx context.Context, req planner.Request) (Outcome, error) {
-	var out Outcome
+	p, err := c.Prepare(req)
+	if err != nil {
+		return Outcome{}, err
+	}
+	return p.Call(ctx)
+}
+
+// Prepared is a request that is ready to be sent. It holds on to the request's bytes.
+type Prepared struct {
+	c *Client
+	q *asked
+}
+
+// Prepare does the part of [Client.Call] for which nobody has to wait: it checks and encodes a request. Its error is a
+// *wire.Refusal with BadRequest.
+func (c *Client) Prepare(req planner.Request) (*Prepared, error) {
 	q, err := c.ask(&req)
 	if err != nil {
-		return out, err
+		return nil, err
 	}
+	return &Prepared{c, q}, nil
+}
+
+// Call asks, as [Client.Call] does.
+func (p *Prepared) Call(ctx context.Context) (Outcome, error) {
+	c, q := p.c, p.q
+	var out Outcome
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
 	defer cancel()
 	start := time.Now()

@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"sync"
 
 	"phonerack/agent/planner"
 )
@@ -56,7 +57,7 @@ func (c *Client) ask(req *planner.Request) (*asked, error) {
 		return nil, err
 	}
 	for i := range req.Tools {
-		if _, err := planner.ParseSchema(req.Tools[i].InputSchema); err != nil {
+		if err := usable.check(req.Tools[i].InputSchema); err != nil {
 			return nil, badRequest("a tool's schema cannot be checked").Because(err)
 		}
 	}
@@ -70,6 +71,40 @@ func (c *Client) ask(req *planner.Request) (*asked, error) {
 		}
 	}
 	return &asked{body: body, names: n, req: req, key: c.cfg.Key.value()}, nil
+}
+
+// usable remembers schemas that can be checked: racks offer the same tools in each turn, and to read twenty schemas
+// takes longer than the rest of a request together.
+var usable schemas
+
+// maxSchemas bounds the bytes that are remembered; at the bound it starts anew.
+const maxSchemas = 4 << 20
+
+type schemas struct {
+	mu    sync.Mutex // guards what follows
+	known map[string]struct{}
+	bytes int
+}
+
+// check tells why a schema cannot be used.
+func (s *schemas) check(raw json.RawMessage) error {
+	s.mu.Lock()
+	_, ok := s.known[string(raw)]
+	s.mu.Unlock()
+	if ok {
+		return nil
+	}
+	if _, err := planner.ParseSchema(raw); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.known == nil || s.bytes+len(raw) > maxSchemas {
+		s.known, s.bytes = map[string]struct{}{}, 0
+	}
+	s.known[string(raw)] = struct{}{}
+	s.bytes += len(raw)
+	return nil
 }
 
 // splice puts the screen's base64 in its place.
