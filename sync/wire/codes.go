@@ -120,6 +120,13 @@ const (
 	ReplayDiffers      Code = "replay_differs"      // a replay does not match its record
 )
 
+// Local codes about skills. A skill that the caller is not entitled to is answered
+// with not_found, like one that does not exist.
+const (
+	SkillUnavailable Code = "skill_unavailable" // a flow template cannot be used with the tools that are registered
+	ResyncRequired   Code = "resync_required"   // the cloud cannot tell the changes since a version
+)
+
 // passing holds the codes whose cause usually goes away by itself: the same
 // request may succeed when it is repeated later.
 var passing = map[Code]bool{
@@ -144,4 +151,5 @@ var passing = map[Code]bool{
 	ObservationFailed:   true,
 	StaleElement:        true,
 	ShuttingDown:        true,
+	ResyncRequired:      true,
 }

@@ -29,6 +29,7 @@ func TestPageNamesEveryTypeAndKey(t *testing.T) {
 		TypePlanRequest: PlanRequest{}, TypePlanAccepted: PlanAccepted{}, TypePlanDecision: PlanDecision{}, TypePlanFailure: PlanFailure{},
 		TypeClaim: Claim{}, TypeLease: Lease{}, TypeNone: NoTask{}, TypeRenew: Renew{}, TypeRenewed: Renewed{}, TypeRelease: Release{},
 		TypeHeartbeat: Heartbeat{}, TypeSync: Sync{}, TypeCancel: Cancel{}, TypeQuestion: Question{}, TypeAnswer: Answer{}, TypeResult: Result{}, TypeTaskAck: Ack{},
+		TypeSkillChanges: SkillChanges{}, TypeSkillManifest: SkillManifest{}, TypeSkillChanged: SkillChanged{}, TypeBlobGet: BlobGet{}, TypeBlobData: BlobData{},
 		TypeExecute: Command{}, TypePending: Pending{}, TypeCommands: Commands{}, TypeCommandStatus: CommandStatus{}, TypeCommandAck: Ack{},
 		TypeEvent: Event{}, TypeEventAck: Ack{},
 	}

@@ -35,6 +35,12 @@ const (
 	TypeResult    Type = "task.result"    // [Result]
 	TypeTaskAck   Type = "task.ack"       // [Ack]
 
+	TypeSkillChanges  Type = "skill.changes"  // [SkillChanges]
+	TypeSkillManifest Type = "skill.manifest" // [SkillManifest]
+	TypeSkillChanged  Type = "skill.changed"  // [SkillChanged]
+	TypeBlobGet       Type = "blob.get"       // [BlobGet]
+	TypeBlobData      Type = "blob.data"      // [BlobData]
+
 	TypeExecute       Type = "cmd.execute" // [Command]
 	TypePending       Type = "cmd.pending" // [Pending]
 	TypeCommands      Type = "cmd.list"    // [Commands]
@@ -76,6 +82,11 @@ var specs = map[Type]spec{
 	TypeAnswer:        {Down, KindTask, false},
 	TypeResult:        {Up, KindTask, true},
 	TypeTaskAck:       {Down, KindTask, false},
+	TypeSkillChanges:  {Up, KindSkill, false},
+	TypeSkillManifest: {Down, KindSkill, false},
+	TypeSkillChanged:  {Down, KindSkill, false},
+	TypeBlobGet:       {Up, KindSkill, false},
+	TypeBlobData:      {Down, KindSkill, false},
 	TypeExecute:       {Down, KindCommand, false},
 	TypePending:       {Up, KindCommand, false},
 	TypeCommands:      {Down, KindCommand, false},
