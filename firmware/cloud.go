@@ -85,6 +85,13 @@ func (r *Rack) Link() action.LinkStatus {
 	return action.LinkStatus{Joined: true, Link: &status}
 }
 
+// RetryLink implements action.Rack.
+func (r *Rack) RetryLink() {
+	if r.cloud != nil {
+		r.cloud.link.Retry()
+	}
+}
+
 // versions tells the cloud what runs here.
 func versions() map[string]string {
 	v := map[string]string{"rackd": "unknown"}

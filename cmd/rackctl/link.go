@@ -14,12 +14,20 @@ import (
 
 type linkCommands struct {
 	Status linkStatusCommand `cmd:"" help:"Show whether the rack reaches its cloud, since when, and what waits to be sent."`
+	Retry  linkRetryCommand  `cmd:"" help:"Try to reach the cloud now, instead of after the pause that status shows."`
 }
 
 type linkStatusCommand struct{}
 
-func (linkStatusCommand) Run(s *session) error {
-	return call(s, "link_status", nil, func(status action.LinkStatus) error {
+func (linkStatusCommand) Run(s *session) error { return s.link("link_status") }
+
+type linkRetryCommand struct{}
+
+func (linkRetryCommand) Run(s *session) error { return s.link("link_retry") }
+
+// link calls an action that tells how the link is.
+func (s *session) link(name string) error {
+	return call(s, name, nil, func(status action.LinkStatus) error {
 		if status.Link == nil {
 			_, err := fmt.Fprintln(s.stdout, "This rack has no cloud: cloud.identity is not in its configuration.")
 			return err

@@ -24,6 +24,8 @@ type Rack interface {
 
 	// Link tells how the rack stands with its cloud.
 	Link() LinkStatus
+	// RetryLink ends the pause before the next try, if there is one.
+	RetryLink()
 
 	StartTask(ctx context.Context, spec TaskSpec, actor string) (TaskStatus, error)
 	Tasks(limit int) ([]TaskStatus, error)

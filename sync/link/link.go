@@ -30,6 +30,7 @@ type Link struct {
 	session  atomic.Pointer[session] // the one that was welcomed
 	handlers map[wire.Type]Handler   // fixed once Run is called
 	queues   map[wire.Kind]chan *wire.Message
+	retry    chan struct{} // capacity 1: Retry to Run
 
 	mu       sync.Mutex // guards what follows
 	running  bool
@@ -54,7 +55,7 @@ func New(o Options) (*Link, error) {
 	}
 	l := &Link{
 		o: o, broker: broker, time: &cloudTime{clock: o.Clock, floor: o.Floor},
-		handlers: map[wire.Type]Handler{}, queues: map[wire.Kind]chan *wire.Message{},
+		handlers: map[wire.Type]Handler{}, queues: map[wire.Kind]chan *wire.Message{}, retry: make(chan struct{}, 1),
 		state: Stopped, presence: wire.Online, changed: make(chan struct{}),
 	}
 	if l.numbers, err = openNumbers(&l.o); err != nil {
@@ -104,6 +105,20 @@ func (l *Link) SetPresence(p wire.Presence) {
 	if l.presence != p {
 		l.presence = p
 		l.announce()
+	}
+}
+
+// Retry ends the pause that is under way, and begins the counting of failures anew: for a person who has mended what was
+// wrong. At any other time it does nothing.
+func (l *Link) Retry() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.state != Waiting {
+		return
+	}
+	select {
+	case l.retry <- struct{}{}:
+	default: // once is enough
 	}
 }
 

@@ -581,6 +581,39 @@ func TestReport06_TakeOver(t *testing.T) {
 	})
 }
 
+// TestRetryEndsAPauseForAPersonWhoHasMendedTheCause: the pause after three short sessions is minutes long, and nobody
+// wants to wait for its end who has just restarted the broker three times.
+func TestRetryEndsAPauseForAPersonWhoHasMendedTheCause(t *testing.T) {
+	dialogue(t, func(t *testing.T, b *bench) {
+		b.online()
+		b.link.Retry() // nothing waits
+		for range 3 {
+			time.Sleep(time.Second)
+			b.broker.HangUpAll()
+			synctest.Wait()
+			if s := b.link.Status(); s.State != link.Waiting {
+				t.Fatalf("%s: the retry of before has ended a later pause", s.State)
+			}
+			if s := b.link.Status(); s.NextTry < time.Minute {
+				time.Sleep(s.NextTry)
+				b.waitOnline()
+			}
+		}
+		before := b.link.Status()
+		if before.State != link.Waiting || before.NextTry < time.Minute {
+			t.Fatalf("%s, next try in %s", before.State, before.NextTry)
+		}
+		b.link.Retry()
+		time.Sleep(time.Second) // a little for the session, nothing for a pause
+		b.waitOnline()
+		b.broker.HangUpAll()
+		synctest.Wait()
+		if s := b.link.Status(); s.NextTry > time.Second {
+			t.Errorf("the next pause is %s: the failures of before still count", s.NextTry)
+		}
+	})
+}
+
 // impostor connects with the rack's id and goes on until it is thrown out.
 func impostor(t *testing.T, broker *linktest.Broker) {
 	conn, err := broker.Dial(t.Context(), "", "")

@@ -39,10 +39,17 @@ func (l *Link) Run(ctx context.Context) error {
 		}
 		pause, err := pauses.after(end)
 		l.counters.add("sessions_ended")
+		select {
+		case <-l.retry: // came as the last pause ended
+		default:
+		}
 		l.pause(pause, err)
 		timer := time.NewTimer(pause)
 		select {
 		case <-timer.C:
+		case <-l.retry:
+			timer.Stop()
+			pauses = backoff{jitter: l.o.Jitter}
 		case <-ctx.Done():
 			timer.Stop()
 			return nil

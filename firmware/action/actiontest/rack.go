@@ -169,6 +169,9 @@ func (r *Rack) Pull(_ context.Context, path string, w io.Writer) error {
 // Link implements action.Rack: a rack without a cloud.
 func (r *Rack) Link() action.LinkStatus { return action.LinkStatus{} }
 
+// RetryLink implements action.Rack.
+func (r *Rack) RetryLink() {}
+
 // StartTask implements action.Rack: the task succeeds at once.
 func (r *Rack) StartTask(_ context.Context, spec action.TaskSpec, actor string) (action.TaskStatus, error) {
 	r.mu.Lock()

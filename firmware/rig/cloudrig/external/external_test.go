@@ -25,7 +25,8 @@ func TestSoakMosquittoIsKilledAtAnyMoment(t *testing.T) {
 	random, begin := rand.New(rand.NewPCG(11, uint64(n))), time.Now()
 	orders := s.Submit(ctx)
 	for range n {
-		sitetest.Pause(t, ctx, random, time.Second, 4*time.Second)
+		s.Reach(ctx)
+		sitetest.Pause(t, ctx, random, 200*time.Millisecond, 4*time.Second)
 		s.Broker.Nodes[0].Kill()
 		sitetest.Pause(t, ctx, random, 10*time.Millisecond, time.Second)
 		if err := s.Broker.Nodes[0].Start(ctx); err != nil {
@@ -48,14 +49,16 @@ func TestSoakNATSNodesAndReplicasAreKilledAtAnyMoment(t *testing.T) {
 	random, begin := rand.New(rand.NewPCG(13, uint64(n))), time.Now()
 	orders := s.Submit(ctx)
 	for range n {
-		sitetest.Pause(t, ctx, random, time.Second, 4*time.Second)
+		s.Reach(ctx)
+		sitetest.Pause(t, ctx, random, 200*time.Millisecond, 4*time.Second)
 		node := s.Broker.Nodes[random.IntN(len(s.Broker.Nodes))]
 		node.Kill()
 		sitetest.Pause(t, ctx, random, 10*time.Millisecond, 2*time.Second)
 		if err := node.Start(ctx); err != nil {
 			t.Fatal(err)
 		}
-		sitetest.Pause(t, ctx, random, time.Second, 4*time.Second)
+		s.Reach(ctx)
+		sitetest.Pause(t, ctx, random, 200*time.Millisecond, 4*time.Second)
 		replica := s.Clouds[random.IntN(len(s.Clouds))]
 		replica.Kill()
 		sitetest.Pause(t, ctx, random, 10*time.Millisecond, 2*time.Second)

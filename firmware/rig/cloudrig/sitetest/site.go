@@ -5,7 +5,9 @@
 package sitetest
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -20,6 +22,7 @@ import (
 	"phonerack/firmware/action"
 	"phonerack/firmware/rig/cloudrig"
 	"phonerack/firmware/rig/rackrig"
+	"phonerack/sync/link"
 )
 
 // ByCloud makes the cloud decide; it has a place for the path of the identity.
@@ -219,6 +222,25 @@ func (s *Site) close() {
 func tail(log string) string {
 	lines := strings.Split(strings.TrimSpace(log), "\n")
 	return strings.Join(lines[max(0, len(lines)-60):], "\n")
+}
+
+// Reach lets the rack try at once until its cloud has welcomed it: without that it would be away for minutes after some
+// broken sessions, and what is killed next would hit nothing.
+func (s *Site) Reach(ctx context.Context) {
+	s.t.Helper()
+	for {
+		var out bytes.Buffer
+		var status action.LinkStatus
+		exit, err := s.Rack.Ctl(ctx, &out, "link", "retry", "--json")
+		if err == nil && exit == 0 && json.Unmarshal(out.Bytes(), &status) == nil && status.Link != nil && status.Link.State == link.Online {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			s.t.Fatalf("the rack does not reach its cloud: %s: %v", strings.TrimSpace(out.String()), ctx.Err())
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
 }
 
 // Sent counts how often a message was really sent, on whichever phone.
