@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"bytes"
 	"encoding/json"
 	"path/filepath"
 	"testing"
@@ -80,6 +81,18 @@ func (f *file) rows(table string) []map[string]any {
 		f.t.Fatal(err)
 	}
 	return rows
+}
+
+// corrupt puts a value in the place of a table's first.
+func (f *file) corrupt(table string, value []byte) {
+	f.t.Helper()
+	err := f.Update(func(b *bolt.Bucket) error {
+		k, _ := b.Bucket([]byte(table)).Cursor().First()
+		return b.Bucket([]byte(table)).Put(bytes.Clone(k), value)
+	})
+	if err != nil {
+		f.t.Fatal(err)
+	}
 }
 
 // openRegistry returns a registry over the file, whose clock steps by a second.

@@ -78,4 +78,3 @@ type UnknownToolError struct {
 func (e *UnknownToolError) Error() string {
 	return fmt.Sprintf("Tool '%s' of skill '%s' is not registered", e.Tool, e.Skill)
 }
-

@@ -136,6 +136,11 @@ func check(s *model.RegistrySkill, there bool) (*Skill, error) {
 			return nil, &model.Error{Path: fmt.Sprintf("items[%d].name", i), Reason: "an inline tool belongs to the skill that describes it, and cannot be referred to"}
 		}
 	}
+	if s.Items == nil {
+		whole := *s
+		whole.Items = []model.Item{}
+		s = &whole
+	}
 	raw, err := s.Encode()
 	if err != nil {
 		return nil, err

@@ -140,7 +140,7 @@ func drawLibrary(t *rapid.T, acyclic bool) (library, string) {
 				s.Items = append(s.Items, model.Item{InlineTool: &model.InlineTool{Source: model.SourceCustom, ReadOnly: rapid.Bool().Draw(t, "read_only")}})
 			case 4:
 				s.Items = append(s.Items, model.Item{MCPSource: &model.MCPSource{
-					Name: "m", Transport: model.Stdio, ToolFilter: &model.ToolFilter{Include: rapid.SliceOfN(rapid.SampledFrom([]string{"t", "u", "v"}), 1, 3).Draw(t, "filter")},
+					Name: "m", Transport: model.Stdio, ToolFilter: &model.ToolFilter{Include: rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"t", "u", "v"}), 1, 3, rapid.ID).Draw(t, "filter")},
 				}})
 			case 5:
 				s.Items = append(s.Items, model.Item{AgentSource: &model.AgentSource{Path: rapid.SampledFrom([]string{"/p", "/q"}).Draw(t, "path")}})
@@ -277,7 +277,7 @@ func TestFlattenIsLinear(t *testing.T) {
 
 // TestFlattenIsDeterministic: maps are walked in another order each time.
 func TestFlattenIsDeterministic(t *testing.T) {
-	l, top := diamonds(40)
+	l, top := diamonds(6)
 	for _, s := range l {
 		s.Overrides = map[string]model.Overrides{}
 		for i := range 5 {
