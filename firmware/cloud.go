@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"phonerack/agent/planner"
@@ -30,6 +31,9 @@ const (
 type cloud struct {
 	link  *link.Link
 	fleet *fleet.Fleet
+
+	noting sync.Mutex // guards origin
+	origin *origin
 }
 
 // joinCloud makes the link, if the rack has an identity.
@@ -42,7 +46,7 @@ func (r *Rack) joinCloud() error {
 	if err != nil {
 		return err
 	}
-	generation, err := nextGeneration(c.Rack.State, keys.KID, r.store.Recovery().Outcome)
+	origin, err := openOrigin(c.Rack.State, keys.KID, r.store.Recovery())
 	if err != nil {
 		return fmt.Errorf("count the database's generation: %w", remedied(err, c.Rack.State))
 	}
@@ -56,19 +60,19 @@ func (r *Rack) joinCloud() error {
 	}
 	l, err := link.New(link.Options{
 		Broker: c.Cloud.Broker, Tenant: c.Bundle.Tenant, Rack: c.Bundle.Rack, Keys: func() []wire.Keys { return []wire.Keys{keys} },
-		Generation: generation, Boot: r.store.Boot(), Versions: versions(), Bucket: bucket,
+		Generation: origin.generation, Boot: r.store.Boot(), Versions: versions(), Bucket: bucket,
 		TLS: parts.tls, PasswordFile: parts.password, Proxy: c.Cloud.Proxy, Logger: r.log,
 	})
 	if err != nil {
 		return fmt.Errorf("make the link to the cloud: %w", err)
 	}
-	r.cloud = &cloud{link: l}
+	r.cloud = &cloud{link: l, origin: origin}
 	if bucket, err = r.store.Bucket(fleetBucket); err != nil {
 		return err
 	}
 	over, outbox := fleet.Over(l)
 	r.cloud.fleet, err = fleet.Open(fleet.Options{
-		Link: over, Outbox: outbox, Bucket: bucket, Runner: phones{r}, Generation: generation, Boot: r.clock, Logger: r.log,
+		Link: over, Outbox: outbox, Bucket: bucket, Runner: phones{r}, Generation: origin.generation, Boot: r.clock, Logger: r.log,
 	})
 	if err != nil {
 		return fmt.Errorf("open what the cloud has granted: %w", err)

@@ -419,4 +419,18 @@ func TestTheGenerationRisesWithEachDatabase(t *testing.T) {
 	if got := generations(); !slices.Equal(got, []uint64{1, 1, 2}) {
 		t.Errorf("generations %v", got)
 	}
+	db := filepath.Join(b.config.Rack.State, "rackd.db")
+	old, err := os.ReadFile(db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(3)
+	if err := os.WriteFile(db, old, 0o640); err != nil { // a copy from before the last run
+		t.Fatal(err)
+	}
+	run(4)
+	run(5)
+	if got := generations(); !slices.Equal(got[3:6], []uint64{2, 3, 3}) {
+		t.Errorf("generations %v", got)
+	}
 }

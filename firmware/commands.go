@@ -41,6 +41,11 @@ func (p phones) Execute(ctx context.Context, c wire.Command) (fleet.Report, erro
 	if !ok {
 		return fleet.Report{}, wire.Refuse(wire.UnknownAction, map[string]any{"action": c.Name})
 	}
+	if !known.idempotent {
+		if err := p.rack.noteOrigin(); err != nil {
+			return fleet.Report{}, fmt.Errorf("note the database, so that an old copy of it does not do this again: %w", err)
+		}
+	}
 	return known.do(p, ctx, c)
 }
 

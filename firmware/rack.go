@@ -256,6 +256,9 @@ func (r *Rack) Run(ctx context.Context) error {
 	}
 	r.payOwed()
 	r.writeNotes()
+	if err := r.noteOrigin(); err != nil {
+		r.log.Warn("the state of the database was not noted", "err", err)
+	}
 	var closeErr error
 	if !within(stopStore, func() { closeErr = r.store.Close() }) {
 		r.log.Error("the database did not close in time and is abandoned; nothing committed is lost")

@@ -60,6 +60,7 @@ type Recovery struct {
 	Outcome Outcome
 	Reason  string   // why the file was not simply opened, or a doubt about it; may be empty
 	Aside   []string // damaged files, under their new names
+	Commits uint64   // of the database as it was found, see [Store.Commits]
 }
 
 // A Store is an open database. It is safe for concurrent use.
@@ -94,6 +95,11 @@ func Open(o Options) (*Store, error) {
 		lock.Close()
 		return nil, err
 	}
+	if s.recovery.Commits, err = s.Commits(); err != nil {
+		s.db.Close()
+		lock.Close()
+		return nil, fmt.Errorf("count the commits: %w", err)
+	}
 	if err := s.countBoot(); err != nil {
 		s.db.Close()
 		lock.Close()
@@ -123,6 +129,17 @@ func (s *Store) Recovery() Recovery { return s.recovery }
 
 // Boot is "<counter>-<random>" and differs at each opening; the counter only rises while the file lives.
 func (s *Store) Boot() string { return s.boot }
+
+// Commits is the number of the newest transaction in the file. It rises with each, and an older copy of the file has a lower one.
+func (s *Store) Commits() (n uint64, err error) {
+	err = s.guarded(func() error {
+		return s.db.View(func(tx *bolt.Tx) error {
+			n = uint64(tx.ID())
+			return nil
+		})
+	})
+	return n, err
+}
 
 // countBoot raises the counter on disk before any event of this boot can be stored.
 func (s *Store) countBoot() error {
