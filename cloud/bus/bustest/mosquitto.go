@@ -36,6 +36,17 @@ func Program(t testing.TB, name string) string {
 // Mosquitto starts a mosquitto as an unprivileged user in a folder of its own.
 func Mosquitto(t testing.TB) *Broker {
 	t.Helper()
+	racks := make(map[string]string, mosquittoRacks)
+	for i := range mosquittoRacks {
+		rack := fmt.Sprintf("r%d", i)
+		racks[rack] = Password(rack)
+	}
+	return MosquittoOf(t, racks)
+}
+
+// MosquittoOf starts one that knows these racks by their passwords.
+func MosquittoOf(t testing.TB, racks map[string]string) *Broker {
+	t.Helper()
 	dir, err := os.MkdirTemp("", "mosquitto")
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +55,7 @@ func Mosquitto(t testing.TB) *Broker {
 	m := &mosquitto{program: Program(t, "mosquitto"), dir: dir, config: filepath.Join(dir, "mosquitto.conf")}
 	addresses := freePorts(t, 2)
 	m.address = addresses[1]
-	m.write(t, addresses)
+	m.write(t, addresses, racks)
 	m.start(t)
 	t.Cleanup(func() { m.end(t, syscall.SIGTERM) })
 
@@ -72,7 +83,7 @@ type mosquitto struct {
 }
 
 // write makes configuration, passwords, ACL and store.
-func (m *mosquitto) write(t testing.TB, addresses []string) {
+func (m *mosquitto) write(t testing.TB, addresses []string, racks map[string]string) {
 	t.Helper()
 	path := func(name string) string { return filepath.Join(m.dir, name) }
 	s := bus.MosquittoServer{
@@ -83,13 +94,12 @@ func (m *mosquitto) write(t testing.TB, addresses []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var racks strings.Builder
-	for i := range mosquittoRacks {
-		rack := fmt.Sprintf("r%d", i)
-		fmt.Fprintf(&racks, "%s:%s\n", rack, Password(rack))
+	var passwords strings.Builder
+	for rack, password := range racks {
+		fmt.Fprintf(&passwords, "%s:%s\n", rack, password)
 	}
 	for name, content := range map[string]string{
-		m.config: text, s.ACL: bus.MosquittoACL(), s.RackPasswords: racks.String(),
+		m.config: text, s.ACL: bus.MosquittoACL(), s.RackPasswords: passwords.String(),
 		s.CloudPasswords: bus.CloudUser + ":" + Password(bus.CloudUser) + "\n",
 	} {
 		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {

@@ -1,5 +1,5 @@
 // Package pgtest starts a real PostgreSQL for tests, from Debian's package. The server lives in a temporary folder,
-// listens on a Unix socket there only, syncs nothing to disk, and ends with the test.
+// listens on a Unix socket there only, syncs nothing to disk unless it is told to, and ends with the test.
 package pgtest
 
 import (
@@ -34,7 +34,12 @@ type Server struct {
 }
 
 // Start starts a server for the life of the test. It fails the test if the package is not installed.
-func Start(t testing.TB) *Server {
+func Start(t testing.TB) *Server { t.Helper(); return start(t, "off") }
+
+// StartDurable starts one that syncs each commit to disk, as in use, for benchmarks.
+func StartDurable(t testing.TB) *Server { t.Helper(); return start(t, "on") }
+
+func start(t testing.TB, fsync string) *Server {
 	t.Helper()
 	bin, err := binaries()
 	if err != nil {
@@ -58,20 +63,20 @@ func Start(t testing.TB) *Server {
 		t.Fatalf("initdb: %v\n%s", err, out)
 	}
 	s := &Server{dir: dir}
-	s.run(ctx, t, bin, data, as)
+	s.run(ctx, t, bin, data, fsync, as)
 	return s
 }
 
 // run starts the server and waits until it answers.
-func (s *Server) run(ctx context.Context, t testing.TB, bin, data string, as *syscall.SysProcAttr) {
+func (s *Server) run(ctx context.Context, t testing.TB, bin, data, fsync string, as *syscall.SysProcAttr) {
 	t.Helper()
 	log, err := os.Create(filepath.Join(s.dir, "log"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = log.Close() }()
-	server := exec.Command(filepath.Join(bin, "postgres"), "-D", data, "-k", s.dir, "-c", "listen_addresses=", "-c", "fsync=off",
-		"-c", "full_page_writes=off", "-c", "shared_buffers=16MB", "-c", "max_connections=200", "-c", "autovacuum=off")
+	server := exec.Command(filepath.Join(bin, "postgres"), "-D", data, "-k", s.dir, "-c", "listen_addresses=", "-c", "fsync="+fsync,
+		"-c", "full_page_writes="+fsync, "-c", "shared_buffers=16MB", "-c", "max_connections=200", "-c", "autovacuum=off")
 	server.SysProcAttr, server.Dir, server.Stdout, server.Stderr = as, s.dir, log, log
 	if err = server.Start(); err != nil {
 		t.Fatalf("postgres: %v", err)

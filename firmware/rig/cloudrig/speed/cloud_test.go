@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"sync"
 	"testing"
 	"time"
@@ -29,12 +30,28 @@ type cloud struct {
 	client http.Client
 }
 
+// built is the folder of the program; TestMain removes it.
+var built string
+
+var program = sync.OnceValues(func() (path string, err error) {
+	if built, err = os.MkdirTemp("", "speed"); err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), startTime)
+	defer cancel()
+	return cloudrig.Build(ctx, built)
+})
+
 // startCloud runs a rackcloud that ends with the benchmark.
 func startCloud(b *testing.B, dir string, flags ...string) *cloud {
 	b.Helper()
 	ctx, cancel := context.WithTimeout(b.Context(), startTime)
 	defer cancel()
-	c, err := cloudrig.Start(ctx, cloudrig.Options{Dir: dir, Flags: append([]string{"--log-level", "warn"}, flags...)})
+	path, err := program()
+	if err != nil {
+		b.Fatal(err)
+	}
+	c, err := cloudrig.Start(ctx, cloudrig.Options{Dir: dir, Program: path, Flags: append([]string{"--log-level", "warn"}, flags...)})
 	if err != nil {
 		b.Fatal(err)
 	}

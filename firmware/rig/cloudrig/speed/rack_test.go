@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	mqtt "github.com/eclipse/paho.mqtt.golang"
@@ -51,11 +52,15 @@ type rack struct {
 	client mqtt.Client
 	got    chan []byte // frames of dn/+
 
+	session uint64
 	nonce   string
 	task    string
 	attempt int
 	asked   int // plan requests so far
 }
+
+// sessions counts the connects: a later one of a rack has a higher number.
+var sessions atomic.Uint64
 
 // connect connects to a broker by its URL and hears its dn topics, as a rack does.
 func connect(bundle wire.Bundle, url string) (*rack, error) {
@@ -63,7 +68,7 @@ func connect(bundle wire.Bundle, url string) (*rack, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &rack{Bundle: bundle, keys: keys, got: make(chan []byte, 64)}
+	r := &rack{Bundle: bundle, keys: keys, got: make(chan []byte, 64), session: sessions.Add(1)}
 	o := mqtt.NewClientOptions().AddBroker(url).SetClientID(bundle.Rack).SetUsername(bundle.Rack).SetPassword(bundle.BrokerPassword)
 	o.SetProtocolVersion(4).SetCleanSession(true).SetAutoReconnect(false).SetKeepAlive(20 * time.Second).SetConnectTimeout(patience)
 	o.SetDefaultPublishHandler(func(_ mqtt.Client, m mqtt.Message) {
@@ -72,7 +77,7 @@ func connect(bundle wire.Bundle, url string) (*rack, error) {
 		default: // nobody reads any more
 		}
 	})
-	will, err := r.seal(wire.KindState, wire.TypeState, wire.State{State: wire.Offline, Generation: 1, Session: 1})
+	will, err := r.seal(wire.KindState, wire.TypeState, wire.State{State: wire.Offline, Generation: 1, Session: r.session})
 	if err != nil {
 		return nil, err
 	}
@@ -166,14 +171,14 @@ func (r *rack) next() ([]byte, error) {
 
 // hello opens the session.
 func (r *rack) hello() error {
-	online, err := r.seal(wire.KindState, wire.TypeState, wire.State{State: wire.Online, Generation: 1, Session: 1})
+	online, err := r.seal(wire.KindState, wire.TypeState, wire.State{State: wire.Online, Generation: 1, Session: r.session})
 	if err != nil {
 		return err
 	}
 	r.client.Publish(r.topic(wire.KindState).String(), 1, true, online)
 	nonce := rand.Text()
 	var w wire.Welcome
-	if err := r.ask(wire.KindSession, wire.TypeHello, wire.Hello{Nonce: nonce, Generation: 1, Boot: "1-abc", Session: 1}, &w); err != nil {
+	if err := r.ask(wire.KindSession, wire.TypeHello, wire.Hello{Nonce: nonce, Generation: 1, Boot: "1-abc", Session: r.session}, &w); err != nil {
 		return err
 	}
 	r.nonce = w.Nonce
