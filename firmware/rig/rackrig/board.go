@@ -112,6 +112,10 @@ func (b *Board) StartRackd(ctx context.Context) error {
 	if b.rackd, err = b.Start(ctx, "rackd", "rackd", "run", "--config", guestConfig); err != nil {
 		return err
 	}
+	// A program that asks too early costs an emulated processor much.
+	if _, _, err := b.Run(ctx, "until [ -S "+guestRuntime+"/rackd.sock ] || [ -e /run/rig/service.rackd.exit ]; do sleep 0.1; done"); err != nil {
+		return err
+	}
 	for {
 		if exit, err := b.Ctl(ctx, io.Discard, "actions", "--json"); err != nil {
 			return err
