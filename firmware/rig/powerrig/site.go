@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"syscall"
 
 	"phonerack/firmware/rig"
@@ -47,7 +46,8 @@ const (
 // memory of the board in MiB: programs lie in its initramfs, so they take their size twice while it boots.
 const memory = 1024
 
-// Site is a board with its disk and its phones. It is used by one goroutine.
+// Site is a board with its disk and its phones. Cut may be called while another goroutine is in Start, Submit or States, which
+// then fail; apart from that it is used by one goroutine.
 type Site struct {
 	Phones []*rackrig.Phone
 
@@ -119,49 +119,49 @@ func cacheOf(path string) string {
 // knows no O_DIRECT.
 func (s *Site) DirectCache() string { return s.direct }
 
-// Board is the running board; nil between a cut and the next boot.
+// Board is the board as it was booted last.
 func (s *Site) Board() *rackrig.Board { return s.board }
 
-// Disk is the disk of a Lossy boot.
+// Disk is the disk of a Lossy boot; nil without one.
 func (s *Site) Disk() *nbd.Disk { return s.disk }
 
-// Boot boots the board with its phones and starts rackcloud and rackd. It returns when both answer.
-func (s *Site) Boot(ctx context.Context, kind Kind) (err error) {
+// Boot boots the board and plugs its phones in. It returns when the disk is mounted; no program runs yet.
+func (s *Site) Boot(ctx context.Context, kind Kind) error {
 	drive := rig.Drive{Path: s.image, Cache: s.direct}
 	if kind == Lossy {
+		var err error
 		if drive, err = s.offer(); err != nil {
 			return err
 		}
 	}
-	s.board, err = rackrig.Boot(ctx, s.kit, rackrig.BoardSpec{
+	b, err := rackrig.Boot(ctx, s.kit, rackrig.BoardSpec{
 		Hubs: []rig.Hub{{Path: "1-1", Ports: 4}}, Slots: slots, Memory: memory,
 		Files: map[string]string{"/bin/rackcloud": s.cloud}, Disk: &drive, Config: fmt.Sprintf(rackConfig, identity),
 	})
-	if err != nil {
-		return errors.Join(err, s.down())
-	}
-	var starting sync.WaitGroup
-	faults := make([]error, 2)
-	starting.Go(func() {
-		for _, p := range s.Phones {
-			if _, err := s.board.Plug(ctx, p.Port, p.USB); err != nil {
-				faults[0] = errors.Join(faults[0], err)
-			}
+	s.board = b
+	for _, p := range s.Phones {
+		if err == nil {
+			_, err = b.Plug(ctx, p.Port, p.USB)
 		}
-	})
-	starting.Go(func() { faults[1] = s.startCloud(ctx) })
-	if s.enrolled {
-		err = s.board.StartRackd(ctx)
 	}
-	starting.Wait()
-	if err = errors.Join(err, faults[0], faults[1]); err != nil || s.enrolled {
-		return err
+	return err
+}
+
+// Start starts rackcloud and rackd, and returns when both answer. The first time the rack is enrolled in between.
+func (s *Site) Start(ctx context.Context) error {
+	if !s.enrolled {
+		if err := s.startCloud(ctx); err != nil {
+			return err
+		}
+		if err := s.enrol(ctx); err != nil {
+			return err
+		}
+		s.enrolled = true
+		return s.board.StartRackd(ctx)
 	}
-	if err := s.enrol(ctx); err != nil {
-		return err
-	}
-	s.enrolled = true
-	return s.board.StartRackd(ctx)
+	cloud := make(chan error, 1)
+	go func() { cloud <- s.startCloud(ctx) }()
+	return errors.Join(s.board.StartRackd(ctx), <-cloud)
 }
 
 // offer puts a disk with a cache before the image.
@@ -283,14 +283,13 @@ func (s *Site) Cut(random *rand.Rand) (loss nbd.Loss, err error) {
 	if s.disk != nil {
 		loss, err = s.disk.Cut(random)
 	}
-	return loss, errors.Join(err, s.down())
+	return loss, errors.Join(err, s.Close())
 }
 
-// down ends what runs; the image stays.
-func (s *Site) down() (err error) {
+// Close ends the board, and the server of its disk. The site can be booted again.
+func (s *Site) Close() (err error) {
 	if s.board != nil {
 		err = s.board.Close()
-		s.board = nil
 	}
 	if s.disk != nil {
 		s.stop()
@@ -299,9 +298,6 @@ func (s *Site) down() (err error) {
 	}
 	return err
 }
-
-// Close ends what runs.
-func (s *Site) Close() error { return s.down() }
 
 // Unpack judges the disk by e2fsck and copies its files into a folder that it makes.
 func (s *Site) Unpack(ctx context.Context, dir string) error { return Unpack(ctx, s.image, dir) }
