@@ -43,6 +43,9 @@ func (k *keeper) keep(name string, r io.Reader) (_ string, err error) {
 	if err == nil && size > k.room {
 		err = wire.Refuse(wire.PayloadTooLarge, map[string]any{"what": "what the task brings from its phone", "size": keptLimit - k.room + size, "limit": keptLimit})
 	}
+	if err == nil {
+		err = f.Sync() // its name is synced with the rest of the trajectory, before the task's result is written down
+	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		return "", fullOr(err)
 	}

@@ -85,7 +85,7 @@ func Finish(dir string) error {
 	if taskErr != nil {
 		return errors.Join(err, taskErr)
 	}
-	return errors.Join(err, writePage(dir, task))
+	return errors.Join(err, writePage(dir, task), syncPath(dir))
 }
 
 // Conclude gives a trajectory its end and its page where its Writer found no room

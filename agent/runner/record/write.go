@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 )
 
 // Files of a trajectory.
@@ -43,7 +44,9 @@ type Writer struct {
 	task     Task
 	mask     Mask
 	lines    *os.File
-	written  int64 // bytes of whole lines
+	sync     func(path string) error // of a file or a folder
+	images   []string                // files written and not synced yet
+	written  int64    // bytes of whole lines
 	pictures int   // bytes written
 	scenes   int   // the same
 	err      error
@@ -62,7 +65,7 @@ func Create(dir string, task Task, mask Mask) (*Writer, error) {
 		return nil, fmt.Errorf("trajectory: %w", err)
 	}
 	task.Version = Version
-	w := &Writer{dir: dir, task: task, mask: mask}
+	w := &Writer{dir: dir, task: task, mask: mask, sync: syncPath}
 	if err := w.writeTask(); err != nil {
 		return nil, fmt.Errorf("trajectory: %w", err)
 	}
@@ -150,12 +153,14 @@ func (w *Writer) picture(s *Step, picture []byte) error {
 		return err
 	}
 	w.pictures += len(picture)
+	w.images = append(w.images, path)
 	s.Image = name
 	return nil
 }
 
-// Close writes the end and the page, and makes all of it durable. It returns the
-// first error of the whole trajectory.
+// Close writes the end and the page, and makes all of it durable: the pictures
+// too, which nobody waited for while the attempt ran. It returns the first error
+// of the whole trajectory.
 func (w *Writer) Close(end End) error {
 	if w == nil {
 		return nil
@@ -164,8 +169,13 @@ func (w *Writer) Close(end End) error {
 	w.task.End = &end
 	w.keep(w.lines.Sync())
 	w.keep(w.lines.Close())
+	for _, path := range w.images {
+		w.keep(w.sync(path))
+	}
 	w.keep(w.writeTask())
 	w.keep(writePage(w.dir, w.task))
+	w.keep(w.sync(w.dir))
+	w.keep(w.sync(filepath.Dir(w.dir))) // which Create may have put it into
 	if w.err != nil {
 		return fmt.Errorf("trajectory: %w", w.err)
 	}
@@ -183,7 +193,29 @@ func (w *Writer) writeTask() error {
 	})
 }
 
+// syncPath makes the content of a file durable, or of a folder: the names in it.
+// Windows, where no rack runs, cannot sync a folder.
+func syncPath(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	flag := os.O_RDWR
+	if info.IsDir() {
+		if runtime.GOOS == "windows" {
+			return nil
+		}
+		flag = os.O_RDONLY
+	}
+	f, err := os.OpenFile(path, flag, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
 // replace writes a file as a whole: the old one stays until the new one is there.
+// The new name is durable once the folder is synced.
 func replace(name string, write func(*os.File) error) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(name), partPrefix+"*")
 	if err != nil {
