@@ -17,17 +17,18 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"time"
 
+	"phonerack/cloud/durable"
 	"phonerack/cloud/vault"
 )
 
 // Files of an authority below the state folder.
 const (
 	caFile    = "ca.pem"
-	caKeyFile = "ca.key" // sealed by the vault
+	caKeyFile = "ca.key"     // sealed by the vault
+	caNewFile = "ca.pem.new" // the certificate while there is no key yet: neither is of use alone
 )
 
 const (
@@ -61,6 +62,9 @@ func OpenAuthority(dir string, v *vault.Vault, clock func() time.Time) (*Authori
 		return a, a.create(dir, v)
 	}
 	if err != nil {
+		return nil, err
+	}
+	if err := finishCreation(dir); err != nil {
 		return nil, err
 	}
 	if a.pem, err = os.ReadFile(filepath.Join(dir, caFile)); err != nil {
@@ -111,10 +115,28 @@ func (a *Authority) create(dir string, v *vault.Vault) (err error) {
 		return err
 	}
 	a.pem = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	if err := a.keep(dir, v); err != nil { // the key first: a certificate without one is of no use
+	// Certificate and key appear together, whenever the power goes: with the key.
+	if err := durable.WriteFile(filepath.Join(dir, caNewFile), a.pem, 0o644); err != nil {
 		return err
 	}
-	return writeFile(filepath.Join(dir, caFile), a.pem, 0o644)
+	if err := a.keep(dir, v); err != nil {
+		return err
+	}
+	return finishCreation(dir)
+}
+
+// finishCreation gives the certificate its name, unless it has it.
+func finishCreation(dir string) error {
+	path := filepath.Join(dir, caFile)
+	if _, err := os.Stat(path); err == nil {
+		return nil
+	}
+	if err := os.Rename(filepath.Join(dir, caNewFile), path); errors.Is(err, fs.ErrNotExist) {
+		return nil // reading it says what is missing
+	} else if err != nil {
+		return err
+	}
+	return durable.SyncFolder(dir)
 }
 
 // keep writes the key, sealed.
@@ -127,7 +149,7 @@ func (a *Authority) keep(dir string, v *vault.Vault) error {
 	if err != nil {
 		return err
 	}
-	return writeFile(filepath.Join(dir, caKeyFile), sealed, 0o600)
+	return durable.WriteFile(filepath.Join(dir, caKeyFile), sealed, 0o600)
 }
 
 // PEM is the authority's certificate.
@@ -287,29 +309,4 @@ func parseKey(der []byte) (*ecdsa.PrivateKey, error) {
 		return nil, errors.New("it holds another kind of key")
 	}
 	return key, nil
-}
-
-// writeFile puts a file in its place as a whole and makes it last.
-func writeFile(path string, b []byte, mode fs.FileMode) error {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-*")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.Remove(f.Name()) }()
-	_, err = f.Write(b)
-	if err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(f.Name(), path); err != nil {
-		return err
-	}
-	if runtime.GOOS == "windows" { // a folder cannot be synced there
-		return nil
-	}
-	d, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	err = d.Sync()
-	return errors.Join(err, d.Close())
 }

@@ -275,3 +275,42 @@ func TestAListenersCertificateIsRenewedWhileItRuns(t *testing.T) {
 		t.Error("it was not renewed")
 	}
 }
+
+// TestAPowerCutWhileTheAuthorityIsMade leaves it made, or makes it anew: no cut leaves half of it in the way.
+func TestAPowerCutWhileTheAuthorityIsMade(t *testing.T) {
+	d := newDesk(t)
+	file := func(name string) []byte {
+		t.Helper()
+		b, err := os.ReadFile(filepath.Join(d.dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	key, certificate := file(caKeyFile), file(caFile)
+	for name, left := range map[string]map[string][]byte{
+		"before the key":                   {caNewFile: certificate},
+		"before the certificate's name":    {caNewFile: certificate, caKeyFile: key},
+		"after it, in a folder used twice": {caNewFile: []byte("of an older try"), caKeyFile: key, caFile: certificate},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			for name, b := range left {
+				if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			first, err := OpenAuthority(dir, d.vault, d.clock)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if left[caKeyFile] != nil && string(first.PEM()) != string(certificate) {
+				t.Error("the certificate was not taken up")
+			}
+			again, err := OpenAuthority(dir, d.vault, d.clock)
+			if err != nil || string(again.PEM()) != string(first.PEM()) {
+				t.Errorf("it was made anew: %v", err)
+			}
+		})
+	}
+}

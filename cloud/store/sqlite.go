@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"phonerack/cloud/durable"
 )
 
 const (
@@ -92,7 +94,7 @@ func createSQLite(ctx context.Context, path string) error {
 	if err = os.Link(temp, path); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	return syncDir(dir)
+	return durable.SyncFolder(filepath.Dir(path))
 }
 
 // fillSQLite writes the header and one table, in the rollback journal's mode so that one file is all there is.
@@ -113,13 +115,4 @@ func removeStale(pattern string) {
 			_ = os.Remove(name)
 		}
 	}
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = d.Close() }()
-	return d.Sync()
 }

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"phonerack/cloud/durable"
 )
 
 // System holds the methods that belong to no tenant, or come before one is known.
@@ -163,7 +165,7 @@ func (y *System) Backup(ctx context.Context, path string) error {
 	if err = os.Link(temp, path); err != nil { // not Rename, which would replace
 		return err
 	}
-	return syncDir(filepath.Dir(path))
+	return durable.SyncFolder(filepath.Dir(path))
 }
 
 // sealedTables says where sealed values are: purpose -> the columns' names.

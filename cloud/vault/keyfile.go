@@ -11,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"phonerack/cloud/durable"
 )
 
 const (
@@ -193,22 +195,5 @@ func Generate(path string) (id string, err error) {
 		content = append(content, '\n')
 	}
 	content = fmt.Appendf(content, "%s %s %s\n", lineWord, id, base64.StdEncoding.EncodeToString(secret))
-	return id, replace(dir, path, content)
-}
-
-// replace writes a file of mode 0600 in place of path.
-func replace(dir, path string, content []byte) error {
-	f, err := os.CreateTemp(dir, ".kek-*") // mode 0600
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.Remove(f.Name()) }()
-	_, err = f.Write(content)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	if err = os.Rename(f.Name(), path); err != nil {
-		return err
-	}
-	return syncDir(dir)
+	return id, durable.WriteFile(path, content, 0o600)
 }

@@ -34,12 +34,3 @@ func lock(dir string) (unlock func(), err error) {
 	}
 	return func() { _ = d.Close() }, nil
 }
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = d.Close() }()
-	return d.Sync()
-}

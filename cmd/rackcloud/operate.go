@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"phonerack/cloud/api"
+	"phonerack/cloud/durable"
 	"phonerack/cloud/fleet"
 	"phonerack/cloud/vault"
 	"phonerack/cmd/internal/table"
@@ -70,7 +71,7 @@ func (s *session) bundle(path string, body any, out string) error {
 		raw, err = b.File()
 	}
 	if err == nil {
-		err = os.WriteFile(out, raw, 0o600)
+		err = durable.WriteFile(out, raw, 0o600) // it exists nowhere else
 	}
 	if err != nil {
 		return errors.Join(err, os.Remove(out))
@@ -253,11 +254,7 @@ func (c tokenCommand) Run(s *session) error {
 	if err := writeSecretFile(c.Out, []byte(token+"\n")); err != nil {
 		return err
 	}
-	path := filepath.Join(c.State, tokenFile)
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return writeSecretFile(path, []byte(hex.EncodeToString(hash[:])+"\n"))
+	return durable.WriteFile(filepath.Join(c.State, tokenFile), []byte(hex.EncodeToString(hash[:])+"\n"), 0o600)
 }
 
 // readTokenHash reads the hash of the admin token; zero if there is none.

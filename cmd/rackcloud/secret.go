@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+
+	"phonerack/cloud/durable"
 )
 
 // readSecretFile reads a file that nobody else can read.
@@ -36,13 +38,9 @@ func readSecretFile(path string) (string, error) {
 
 // writeSecretFile makes a file of mode 0600 that was not there before.
 func writeSecretFile(path string, content []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	err := durable.CreateFile(path, content, 0o600)
 	if errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("%s is there already: choose another name, nothing is overwritten", path)
 	}
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(content)
-	return errors.Join(err, f.Sync(), f.Close())
+	return err
 }

@@ -20,6 +20,7 @@ import (
 
 	"phonerack/cloud/api"
 	"phonerack/cloud/bus"
+	"phonerack/cloud/durable"
 	"phonerack/cloud/enroll"
 	"phonerack/cloud/fleet"
 	"phonerack/cloud/planner"
@@ -129,7 +130,7 @@ func (c *serveCommand) open(ctx context.Context, log *slog.Logger) (_ *cloud, er
 			k.close()
 		}
 	}()
-	if err := os.MkdirAll(c.State, 0o700); err != nil {
+	if err := durable.MakeFolder(c.State, 0o700); err != nil {
 		return nil, err
 	}
 	dsn, err := c.dsn()
