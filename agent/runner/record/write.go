@@ -46,9 +46,9 @@ type Writer struct {
 	lines    *os.File
 	sync     func(path string) error // of a file or a folder
 	images   []string                // files written and not synced yet
-	written  int64    // bytes of whole lines
-	pictures int   // bytes written
-	scenes   int   // the same
+	written  int64                   // bytes of whole lines
+	pictures int                     // bytes written
+	scenes   int                     // the same
 	err      error
 }
 
