@@ -72,7 +72,8 @@ func (r *Rack) joinCloud() error {
 	}
 	over, outbox := fleet.Over(l)
 	r.cloud.fleet, err = fleet.Open(fleet.Options{
-		Link: over, Outbox: outbox, Bucket: bucket, Runner: phones{r}, Generation: origin.generation, Boot: r.clock, Logger: r.log,
+		Link: over, Outbox: outbox, Bucket: bucket, Runner: phones{r}, Generation: origin.generation, Boot: r.clock,
+		SkillsVersion: skillsVersion, Logger: r.log,
 	})
 	if err != nil {
 		return fmt.Errorf("open what the cloud has granted: %w", err)
@@ -93,6 +94,17 @@ func (r *Rack) Link() action.LinkStatus {
 func (r *Rack) RetryLink() {
 	if r.cloud != nil {
 		r.cloud.link.Retry()
+	}
+}
+
+// skillsVersion changes with what this rack can do: a task that it has given back is offered to it again then. It has no
+// skills of a catalog yet, so that is its program.
+func skillsVersion() string { return "rackd " + versions()["rackd"] }
+
+// slotsChanged lets the fleet look for a task at once.
+func (r *Rack) slotsChanged() {
+	if r.cloud != nil {
+		r.cloud.fleet.Wake()
 	}
 }
 

@@ -145,7 +145,7 @@ func TestATaskOfTheCloudIsClaimedRunAndReported(t *testing.T) {
 		t.Errorf("%+v", result)
 	}
 	claim := linktest.Decode[wire.Claim](t, c.Heard(wire.TypeClaim)[0].Message)
-	if claim.Slot != 1 || claim.Phone != "SIM0001" || claim.ClaimID == "" {
+	if claim.Slot != 1 || claim.Phone != "SIM0001" || claim.ClaimID == "" || claim.SkillsVersion == "" {
 		t.Errorf("%+v", claim)
 	}
 	var list action.TaskList

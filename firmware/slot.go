@@ -35,6 +35,7 @@ type slot struct {
 	book    *phonebook.Book
 	leases  *lease.Table
 	helpers string // folder of the helper apps; "" if there is none
+	changed func() // called when a phone has become ready
 	log     *slog.Logger
 
 	mu    sync.Mutex
@@ -56,7 +57,7 @@ type live struct {
 }
 
 func newSlot(number int, label string, src source, r *Rack, hello adb.Options) *slot {
-	s := &slot{number: number, label: label, source: src, hello: hello, book: r.book, leases: r.leases, helpers: r.config.Helpers.Folder, log: r.log.With("slot", number)}
+	s := &slot{number: number, label: label, source: src, hello: hello, book: r.book, leases: r.leases, helpers: r.config.Helpers.Folder, changed: r.slotsChanged, log: r.log.With("slot", number)}
 	s.hello.Logger = s.log
 	s.hello.OnPrompt = func() { s.become(action.Unauthorized, "accept the debugging prompt on the phone") }
 	s.state = action.PhoneState{Slot: number, Label: label, Port: src.port(), State: action.Empty, Since: time.Now()}
@@ -133,6 +134,7 @@ func (s *slot) become(state action.State, reason string) {
 // ready enters the state in which the phone can be used.
 func (s *slot) ready(l *live) {
 	info := l.phone.Info()
+	defer s.changed() // without the lock: who hears of it asks the slot
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.live = l

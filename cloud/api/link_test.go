@@ -214,7 +214,7 @@ func TestWhatTheCloudSaysByItselfIsPushed(t *testing.T) {
 	if got := must(s.fleet.Task(t.Context(), acme, task.TaskID))(t); got.State != wire.TaskWaiting || got.Question == nil || got.Question.Text != "which?" {
 		t.Errorf("got %+v", got)
 	}
-	must(s.fleet.Answer(t.Context(), acme, task.TaskID, "a"))(t)
+	must(s.fleet.Answer(t.Context(), acme, task.TaskID, "", "a"))(t)
 	must(s.fleet.Cancel(t.Context(), acme, task.TaskID))(t)
 	late := must(s.fleet.Send(t.Context(), acme, fleet.NewCommand{Rack: r.bundle.Rack, Slot: 1, Name: fleet.Screenshot}))(t)
 	heard := r.heard()

@@ -102,12 +102,13 @@ func (a *Admin) requeue(r *http.Request, op fleet.Operator) (int, any, error) {
 
 func (a *Admin) answer(r *http.Request, op fleet.Operator) (int, any, error) {
 	b, err := read[struct {
-		Text string `json:"text"`
+		QuestionID string `json:"question_id,omitempty"`
+		Text       string `json:"text"`
 	}](r)
 	if err != nil {
 		return 0, nil, err
 	}
-	return one(a.fleet.Answer(r.Context(), op, r.PathValue("task"), b.Text))
+	return one(a.fleet.Answer(r.Context(), op, r.PathValue("task"), b.QuestionID, b.Text))
 }
 
 func (a *Admin) decisions(r *http.Request, op fleet.Operator) (int, any, error) {

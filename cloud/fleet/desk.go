@@ -125,8 +125,9 @@ func (f *Fleet) worker(ctx context.Context, op Operator, t store.Task) (enroll.C
 	return to, f.online(ctx, to)
 }
 
-// Answer gives the open question of a task its answer, and tells the rack.
-func (f *Fleet) Answer(ctx context.Context, op Operator, id, text string) (Task, error) {
+// Answer gives the open question of a task its answer, and tells the rack. question is the id of the one that is answered;
+// "" answers whichever is open.
+func (f *Fleet) Answer(ctx context.Context, op Operator, id, question, text string) (Task, error) {
 	if text == "" || len(text) > maxAnswer {
 		return Task{}, bad("an answer has 1 to %d bytes", maxAnswer)
 	}
@@ -134,7 +135,7 @@ func (f *Fleet) Answer(ctx context.Context, op Operator, id, text string) (Task,
 	if err != nil {
 		return Task{}, bad("the answer cannot be stored")
 	}
-	a, err := f.store.Answer(ctx, op.Scope(), id, raw)
+	a, err := f.store.Answer(ctx, op.Scope(), id, question, raw)
 	if errors.Is(err, store.ErrConflict) {
 		return Task{}, wire.Refuse(wire.TaskNotWaiting, map[string]any{"task": id}).Because(err)
 	}

@@ -60,7 +60,7 @@ func identifyArgs(raw json.RawMessage) error {
 		Seconds *int `json:"seconds"`
 	}{}
 	if err := wire.Unmarshal(raw, &args); err != nil {
-		return fmt.Errorf("its arguments cannot be read: %v", err)
+		return fmt.Errorf("it takes the number of seconds alone")
 	}
 	if args.Seconds != nil && (*args.Seconds < 1 || *args.Seconds > 600) {
 		return fmt.Errorf("seconds is %d where 1 to 600 are allowed", *args.Seconds)

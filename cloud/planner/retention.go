@@ -23,15 +23,20 @@ type Pruner interface {
 	Prune(ctx context.Context, o store.PruneOptions) (store.Pruned, error)
 }
 
-// Retention removes the decisions and request rows of tasks that have been terminal for longer than the window. Any
-// number of replicas may run it.
+// Retention removes the decisions and request rows of tasks that have been terminal for longer than the window, and, each
+// after a longer time, what else is over. Any number of replicas may run it.
 type Retention struct {
 	Store       Pruner
 	Window      time.Duration // 0 means DefaultWindow
 	AuditWindow time.Duration // of the audit; 0 keeps all
-	Every       time.Duration // between two runs, give or take a tenth; 0 means DefaultEvery
-	Batch       int           // rows of a transaction; 0: the store's default
-	Budget      time.Duration // of a run; 0: the store's default
+
+	Tasks    time.Duration // after their end, with their attempts and results; 0 keeps all
+	Commands time.Duration // the same
+	Accounts time.Duration // of a day; 0 keeps all
+
+	Every  time.Duration // between two runs, give or take a tenth; 0 means DefaultEvery
+	Batch  int           // rows of a transaction; 0: the store's default
+	Budget time.Duration // of a run; 0: the store's default
 
 	Clock   func() time.Time // nil: time.Now
 	Logger  *slog.Logger     // nil: slog.Default
@@ -75,11 +80,16 @@ func (r Retention) filled() Retention {
 func (r Retention) once(ctx context.Context) bool {
 	now := r.Clock()
 	o := store.PruneOptions{Before: now.Add(-r.Window), Batch: r.Batch, Budget: r.Budget}
-	if r.AuditWindow > 0 {
-		o.AuditBefore = now.Add(-r.AuditWindow)
+	for _, w := range []struct {
+		before *time.Time
+		window time.Duration
+	}{{&o.AuditBefore, r.AuditWindow}, {&o.TasksBefore, r.Tasks}, {&o.CommandsBefore, r.Commands}, {&o.AccountsBefore, r.Accounts}} {
+		if w.window > 0 {
+			*w.before = now.Add(-w.window)
+		}
 	}
 	p, err := r.Store.Prune(ctx, o)
-	for kind, n := range map[string]int64{"decision": p.Decisions, "request": p.Requests, "audit": p.Audits, "window": p.Windows} {
+	for kind, n := range map[string]int64{"decision": p.Decisions, "request": p.Requests, "audit": p.Audits, "window": p.Windows, "task": p.Tasks, "command": p.Commands, "account": p.Accounts} {
 		r.Metrics.pruned.WithLabelValues(kind).Add(float64(n))
 	}
 	switch {
@@ -90,8 +100,9 @@ func (r Retention) once(ctx context.Context) bool {
 		return true
 	}
 	r.Metrics.left.Set(float64(p.Left))
-	if p.Decisions+p.Requests+p.Audits > 0 {
-		r.Logger.Info("old records removed", "decisions", p.Decisions, "requests", p.Requests, "audits", p.Audits, "done", p.Done)
+	if p.Decisions+p.Requests+p.Audits+p.Tasks+p.Commands+p.Accounts > 0 {
+		r.Logger.Info("old records removed", "decisions", p.Decisions, "requests", p.Requests, "audits", p.Audits, "tasks", p.Tasks,
+			"commands", p.Commands, "accounts", p.Accounts, "done", p.Done)
 	}
 	return p.Done
 }

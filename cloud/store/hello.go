@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 )
 
@@ -38,8 +39,16 @@ func (s *Store) Hello(ctx context.Context, sc Scope, h Hello) (w Welcome, err er
 		if err = t.row(`SELECT base_seq FROM hosts WHERE id = ?`, host.ID).Scan(&w.CommandSeq); err != nil {
 			return err
 		}
-		return t.audit("host.hello", host.ID, map[string]any{"generation": h.Generation, "session": h.Session, "new": w.NewGeneration})
+		if !w.NewGeneration { // one of a rack's many: each connection and each hour brings one
+			return nil
+		}
+		return t.audit("host.hello", host.ID, map[string]any{"generation": h.Generation, "session": h.Session})
 	})
+	if errors.Is(err, ErrConflict) { // it comes at most once a minute: refused racks wait
+		err = errors.Join(err, s.write(ctx, sc, func(t *tx) error {
+			return t.audit("host.refuse", h.Host, map[string]any{"generation": h.Generation, "session": h.Session, "because": err.Error()})
+		}))
+	}
 	return w, err
 }
 

@@ -219,9 +219,10 @@ func (s *Store) Ask(ctx context.Context, sc Scope, host string, r Ref, q Questio
 }
 
 // Answer stores a person's answer to the open question of a task and gives the attempt and rack to tell. The first
-// answer counts; ErrConflict if nothing is asked.
-func (s *Store) Answer(ctx context.Context, sc Scope, id string, answer json.RawMessage) (a Attempt, err error) {
-	err = check(sc.check(), jsonOK("answer", answer), inRange("size of the answer", int64(len(answer)), 1, maxJSON))
+// answer counts; ErrConflict if nothing is asked, or another question than the one that is answered. Without the
+// question's id any is.
+func (s *Store) Answer(ctx context.Context, sc Scope, id, question string, answer json.RawMessage) (a Attempt, err error) {
+	err = check(sc.check(), textOK("question id", question, 0, maxName), jsonOK("answer", answer), inRange("size of the answer", int64(len(answer)), 1, maxJSON))
 	if err != nil {
 		return Attempt{}, err
 	}
@@ -235,6 +236,9 @@ func (s *Store) Answer(ctx context.Context, sc Scope, id string, answer json.Raw
 		}
 		if a, err = t.attempt(Ref{id, task.Attempt}); err != nil {
 			return err
+		}
+		if question != "" && question != a.QuestionID {
+			return fmt.Errorf("%w: another question is open", ErrConflict)
 		}
 		_, err = t.exec(`UPDATE attempts SET answer = ? WHERE task = ? AND attempt = ?`, string(answer), a.Task, a.Attempt)
 		if err != nil {

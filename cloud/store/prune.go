@@ -17,6 +17,18 @@ const (
 // through all of history. The joins below are CROSS JOIN because SQLite then reads the left side first.
 const prunable = `k.ended > 0 AND k.pruned = 0 AND k.ended < ?`
 
+// forgettable selects tasks whose decisions and requests are gone. The state need not be asked: one that is queued again is not pruned any
+// longer.
+const forgettable = `k.pruned = 1 AND k.ended > 0 AND k.ended < ?`
+
+// dayOf is the day of a time as accounts have it; before all days for the zero time.
+func dayOf(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(dayForm)
+}
+
 // Prune removes what is older than asked, in bounded batches, and gives the room back to the file system (SQLite; on
 // PostgreSQL autovacuum makes it reusable). Requests outside a task go after an hour in any case.
 func (y *System) Prune(ctx context.Context, o PruneOptions) (p Pruned, err error) {
@@ -47,6 +59,18 @@ func (y *System) Prune(ctx context.Context, o PruneOptions) (p Pruned, err error
 		{new(int64), `UPDATE tasks SET pruned = 1 WHERE id IN (SELECT k.id FROM tasks k WHERE ` + prunable + ` AND NOT EXISTS (SELECT 1 FROM plan_requests r
 			WHERE r.task = k.id) AND NOT EXISTS (SELECT 1 FROM decisions d WHERE d.task = k.id) LIMIT ?)`, []any{ms(o.Before)}},
 		{&p.Audits, `DELETE FROM audits WHERE id IN (SELECT id FROM audits WHERE at < ? ORDER BY at LIMIT ?)`, []any{ms(o.AuditBefore)}},
+		{new(int64), `DELETE FROM releases WHERE (task, host) IN (SELECT r.task, r.host FROM tasks k CROSS JOIN releases r WHERE ` + forgettable + `
+			AND r.task = k.id LIMIT ?)`, []any{ms(o.TasksBefore)}},
+		{new(int64), `DELETE FROM attempts WHERE (task, attempt) IN (SELECT a.task, a.attempt FROM tasks k CROSS JOIN attempts a WHERE ` + forgettable + `
+			AND a.task = k.id LIMIT ?)`, []any{ms(o.TasksBefore)}},
+		{&p.Tasks, `DELETE FROM tasks WHERE id IN (SELECT k.id FROM tasks k WHERE ` + forgettable + ` AND NOT EXISTS (SELECT 1 FROM attempts a
+			WHERE a.task = k.id) AND NOT EXISTS (SELECT 1 FROM releases r WHERE r.task = k.id) LIMIT ?)`, []any{ms(o.TasksBefore)}},
+		{
+			&p.Commands, `DELETE FROM commands WHERE id IN (SELECT id FROM commands WHERE state NOT IN ('queued', 'accepted', 'running') AND updated < ? LIMIT ?)`,
+			[]any{ms(o.CommandsBefore)},
+		},
+		{&p.Accounts, `DELETE FROM accounts WHERE (tenant, day, host, task, profile) IN (SELECT tenant, day, host, task, profile FROM accounts
+			WHERE day < ? LIMIT ?)`, []any{dayOf(o.AccountsBefore)}},
 		{&p.Windows, `DELETE FROM profile_minutes WHERE (profile, minute) IN (SELECT profile, minute FROM profile_minutes WHERE minute < ? LIMIT ?)`, []any{minute}},
 		{&p.Windows, `DELETE FROM profile_days WHERE (profile, day) IN (SELECT profile, day FROM profile_days WHERE day < ? LIMIT ?)`, []any{day}},
 	} {

@@ -39,7 +39,7 @@ func testTaskStates(t *testing.T, p place) {
 			"fail":      w.result(store.Failed),
 			"lose":      w.result(store.Lost),
 			"cancel":    w.onTask(func(id string) error { return second(s.CancelTask(t.Context(), acme, id)) }),
-			"answer":    w.onTask(func(id string) error { return second(s.Answer(t.Context(), acme, id, []byte(`{}`))) }),
+			"answer":    w.onTask(func(id string) error { return second(s.Answer(t.Context(), acme, id, "", []byte(`{}`))) }),
 			"requeue":   w.onTask(func(id string) error { return second(s.RequeueTask(t.Context(), acme, id)) }),
 			"expire":    func(*rapid.T) { ok(t, second(s.System().Expire(t.Context()))) },
 			"wait":      func(r *rapid.T) { p.wait(time.Duration(rapid.IntRange(1, 100).Draw(r, "seconds")) * time.Second) },

@@ -54,6 +54,8 @@ var contract = []struct {
 	{"PlannerOutsideATask", testPlannerLoose},
 	{"DecisionPages", testDecisionPages},
 	{"Prune", testPrune},
+	{"WhatIsOverIsForgotten", testForget},
+	{"HellosAreWrittenDownOnce", testHelloAudits},
 	{"Commands", testCommands},
 	{"CommandsExpire", testCommandsExpire},
 	{"Restored", testRestored},

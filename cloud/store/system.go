@@ -42,10 +42,16 @@ type TenantRef struct {
 
 // PruneOptions bound a run of Prune.
 type PruneOptions struct {
-	Before      time.Time     // decisions and request rows of tasks that were terminal before go
-	AuditBefore time.Time     // audit rows before go; zero keeps all
-	Batch       int           // rows of one transaction; 0 means 500
-	Budget      time.Duration // no further batch begins after it; 0 means a minute
+	Before      time.Time // decisions and request rows of tasks that were terminal before go
+	AuditBefore time.Time // audit rows before go; zero keeps all
+
+	// What is over and older goes too; zero keeps all. A task goes after its decisions, with its attempts.
+	TasksBefore    time.Time
+	CommandsBefore time.Time
+	AccountsBefore time.Time // whole days
+
+	Batch  int           // rows of one transaction; 0 means 500
+	Budget time.Duration // no further batch begins after it; 0 means a minute
 }
 
 // Pruned is what a run of Prune did.
@@ -53,6 +59,9 @@ type Pruned struct {
 	Decisions int64
 	Requests  int64
 	Audits    int64
+	Tasks     int64
+	Commands  int64
+	Accounts  int64
 	Windows   int64 // used windows of limits
 	Done      bool  // false: the budget ended first
 	Left      int64 // decisions that are due and still there, counted up to 100,000; 0 if Done

@@ -229,18 +229,20 @@ func testQuestions(t *testing.T, p place) {
 	task := submit(t, s, store.NewTask{})
 	ref := lease(t, s, claim("r1", 1, "a")).Attempt.Ref
 	yes := json.RawMessage(`{"text":"yes"}`)
-	wants(t, second(s.Answer(ctx, acme, task.ID, yes)), store.ErrConflict)
+	wants(t, second(s.Answer(ctx, acme, task.ID, "", yes)), store.ErrConflict)
 	q := store.Question{ID: "q1", Body: json.RawMessage(`{"text":"which?"}`)}
 	ok(t, s.Ask(ctx, acme, "r1", ref, q))
 	ok(t, s.Ask(ctx, acme, "r1", ref, q))
 	state(t, s, task.ID, store.Waiting)
 	ok(t, second(s.Renew(ctx, acme, "r1", ref, leaseTime))) // goes on while waiting
 	state(t, s, task.ID, store.Waiting)
-	a := must(s.Answer(ctx, acme, task.ID, yes))(t)
+	wants(t, second(s.Answer(ctx, acme, task.ID, "q0", yes)), store.ErrConflict) // an answer to an earlier question
+	state(t, s, task.ID, store.Waiting)
+	a := must(s.Answer(ctx, acme, task.ID, "q1", yes))(t)
 	if a.Host != "r1" || a.Ref != ref || a.QuestionID != "q1" || string(a.Answer) != string(yes) {
 		t.Errorf("answered %+v", a)
 	}
-	wants(t, second(s.Answer(ctx, acme, task.ID, yes)), store.ErrConflict)
+	wants(t, second(s.Answer(ctx, acme, task.ID, "", yes)), store.ErrConflict)
 	state(t, s, task.ID, store.Running)
 	ok(t, s.Ask(ctx, acme, "r1", ref, q)) // delivered again after the answer: nothing waits
 	state(t, s, task.ID, store.Running)

@@ -161,7 +161,7 @@ var methods = []struct {
 		return s.Fail(c, sc, store.Failure{Host: "r1", RequestID: "second", Owner: "o1", Refusal: json.RawMessage(`{"code":"refused"}`)})
 	})},
 	{"Answer", false, only(func(c c, s st, sc sc, w world) error {
-		_, err := s.Answer(c, sc, w.waiting.Task.ID, json.RawMessage(`{"text":"yes"}`))
+		_, err := s.Answer(c, sc, w.waiting.Task.ID, "", json.RawMessage(`{"text":"yes"}`))
 		return err
 	})},
 	{"Ask", false, only(func(c c, s st, sc sc, w world) error {

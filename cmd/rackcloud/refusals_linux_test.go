@@ -82,7 +82,7 @@ func TestBadInputToEachCommandIsOneClearSentence(t *testing.T) {
 		{"task cancel of nobody", []string{"task", "cancel", nobody}, exitRefused, nobody},
 		{"task answer of nobody", []string{"task", "answer", nobody, "yes"}, exitRefused, nobody},
 		{"task answer without an answer", []string{"task", "answer", nobody}, exitUsage, "<text>"},
-		{"task answer with nothing", []string{"task", "answer", nobody, ""}, exitRefused, "answer"},
+		{"task answer with nothing", []string{"task", "answer", nobody, ""}, exitUsage, "answer"},
 		{"task requeue of nobody", []string{"task", "requeue", nobody}, exitRefused, nobody},
 		{"task list of an unknown state", []string{"task", "list", "--state", "asleep"}, exitUsage, "asleep"},
 		{"task list of less than nothing", []string{"task", "list", "--limit=-1"}, exitUsage, "--limit"},

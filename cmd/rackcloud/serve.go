@@ -62,8 +62,13 @@ type serveCommand struct {
 	Rules          string        `help:"Folder with rule files for scripted profiles." placeholder:"DIR"`
 	Retention      time.Duration `help:"How long decisions of a task stay after its end." default:"720h"`
 	AuditRetention time.Duration `help:"How long the audit stays; 0 keeps it." default:"0s"`
-	LogFormat      string        `help:"text or json." enum:"text,json" default:"text"`
-	LogLevel       string        `help:"debug, info, warn or error." enum:"debug,info,warn,error" default:"info"`
+
+	TaskRetention    time.Duration `help:"How long a task stays after its end, with its attempts and result; 0 keeps it." default:"2160h"`
+	CommandRetention time.Duration `help:"How long a command stays after its end; 0 keeps it." default:"720h"`
+	AccountRetention time.Duration `help:"How long the accounts of a day stay; 0 keeps them." default:"9600h"`
+
+	LogFormat string `help:"text or json." enum:"text,json" default:"text"`
+	LogLevel  string `help:"debug, info, warn or error." enum:"debug,info,warn,error" default:"info"`
 }
 
 // Run serves until the session's context ends.
@@ -222,7 +227,8 @@ func (k *cloud) assemble(ctx context.Context) error {
 		Metrics: metrics, Gatherer: reg, Token: token, Log: k.log, Backup: k.store.System().Backup, Ready: k.ready,
 	})
 	k.retention = planner.Retention{
-		Store: k.store.System(), Window: k.c.Retention, AuditWindow: k.c.AuditRetention, Logger: k.log, Metrics: figures,
+		Store: k.store.System(), Window: k.c.Retention, AuditWindow: k.c.AuditRetention, Tasks: k.c.TaskRetention, Commands: k.c.CommandRetention,
+		Accounts: k.c.AccountRetention, Logger: k.log, Metrics: figures,
 	}
 	return nil
 }

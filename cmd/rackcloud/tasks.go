@@ -189,11 +189,24 @@ func (c taskRequeue) Run(s *session) error {
 
 type taskAnswer struct {
 	taskArg
-	Text string `arg:"" help:"The answer."`
+	Text     string `arg:"" help:"The answer."`
+	Question string `help:"Id of the question that is answered, as task show tells it; the one that is open now without it." placeholder:"ID"`
 }
 
 func (c taskAnswer) Run(s *session) error {
-	return s.actOnTask(http.MethodPost, c.Task, "/answer", map[string]string{"text": c.Text})
+	if c.Text == "" {
+		return fmt.Errorf("%w: the answer is empty", errUsage)
+	}
+	if c.Question == "" { // the one that is open now, and none that comes while the answer is on its way
+		var v fleet.Task
+		if err := s.client.call(s.ctx, http.MethodGet, "/v1/admin/tasks/"+url.PathEscape(c.Task), nil, nil, &v); err != nil {
+			return err
+		}
+		if v.Question != nil {
+			c.Question = v.Question.QuestionID
+		}
+	}
+	return s.actOnTask(http.MethodPost, c.Task, "/answer", map[string]string{"text": c.Text, "question_id": c.Question})
 }
 
 func (s *session) actOnTask(method, id, act string, body any) error {
@@ -209,7 +222,7 @@ func (s *session) showTask(v fleet.Task, err error) error {
 			fmt.Fprintln(s.stdout, "it is to be ended; the rack has not said so yet")
 		}
 		if v.Question != nil {
-			fmt.Fprintf(s.stdout, "asks: %s\n", table.Plain(v.Question.Text))
+			fmt.Fprintf(s.stdout, "asks (question %s): %s\n", table.Plain(v.Question.QuestionID), table.Plain(v.Question.Text))
 			for _, choice := range v.Question.Choices {
 				fmt.Fprintf(s.stdout, "  - %s\n", table.Plain(choice))
 			}
