@@ -4,18 +4,26 @@ import (
 	"context"
 	"errors"
 	"io"
+	"sync"
+	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
+// lastWords is how long a client that says nothing more is still answered. Then
+// what runs for it ends.
+const lastWords = 2 * time.Second
+
 // Converse answers one client over a byte stream, a message a line, until the
-// client ends it, ctx ends or the server is closed. in and out are closed if they
-// can be.
+// client ends it, ctx ends or the server is closed. in is closed if it can be, out
+// is not.
 func (s *Server) Converse(ctx context.Context, caller Caller, in io.Reader, out io.Writer) error {
 	ctx, cancel := context.WithCancel(withCaller(ctx, caller))
 	defer cancel()
 	defer context.AfterFunc(s.life, cancel)()
-	session, err := s.sdk.Connect(ctx, &mcp.IOTransport{Reader: closing(in), Writer: outlet{out}, MaxLineLength: maxMessage}, nil)
+	lines := &mcp.IOTransport{Reader: closing(in), Writer: outlet{out}, MaxLineLength: maxMessage}
+	session, err := s.sdk.Connect(ctx, patient{lines}, nil)
 	if err != nil {
 		return err
 	}
@@ -23,12 +31,12 @@ func (s *Server) Converse(ctx context.Context, caller Caller, in io.Reader, out 
 	go func() { ended <- session.Wait() }()
 	select {
 	case err = <-ended:
+		session.Close()
 	case <-ctx.Done():
 		session.Close()
 		<-ended
 		return context.Cause(ctx)
 	}
-	session.Close()
 	if errors.Is(err, io.EOF) {
 		return nil
 	}
@@ -45,6 +53,71 @@ func closing(r io.Reader) io.ReadCloser {
 // outlet is a writer that its owner closes.
 type outlet struct{ io.Writer }
 
-func (outlet) Close() error {
-	return nil
+func (outlet) Close() error { return nil }
+
+// patient is a transport whose end of input comes when what was asked before it is
+// answered, or lastWords later: the library drops the questions that are open then.
+type patient struct{ *mcp.IOTransport }
+
+func (p patient) Connect(ctx context.Context) (mcp.Connection, error) {
+	lines, err := p.IOTransport.Connect(ctx)
+	return &conversation{Connection: lines, open: map[jsonrpc.ID]bool{}, answered: make(chan struct{}, 1)}, err
+}
+
+type conversation struct {
+	mcp.Connection
+	answered chan struct{} // told, without waiting, of each answer
+
+	mu   sync.Mutex
+	open map[jsonrpc.ID]bool // questions; guarded by mu
+}
+
+// Read implements mcp.Connection.
+func (c *conversation) Read(ctx context.Context) (jsonrpc.Message, error) {
+	message, err := c.Connection.Read(ctx)
+	if err != nil {
+		c.wait(ctx)
+		return nil, err
+	}
+	if r, ok := message.(*jsonrpc.Request); ok && r.IsCall() && r.Method != "subscriptions/listen" { // which has no answer of its own
+		c.mu.Lock()
+		c.open[r.ID] = true
+		c.mu.Unlock()
+	}
+	return message, nil
+}
+
+// Write implements mcp.Connection.
+func (c *conversation) Write(ctx context.Context, message jsonrpc.Message) error {
+	err := c.Connection.Write(ctx, message)
+	if r, ok := message.(*jsonrpc.Response); ok {
+		c.mu.Lock()
+		delete(c.open, r.ID)
+		c.mu.Unlock()
+		select {
+		case c.answered <- struct{}{}:
+		default:
+		}
+	}
+	return err
+}
+
+func (c *conversation) wait(ctx context.Context) {
+	timer := time.NewTimer(lastWords)
+	defer timer.Stop()
+	for {
+		c.mu.Lock()
+		open := len(c.open)
+		c.mu.Unlock()
+		if open == 0 {
+			return
+		}
+		select {
+		case <-c.answered:
+		case <-timer.C:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
 }
