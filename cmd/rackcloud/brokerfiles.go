@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
@@ -65,7 +66,7 @@ func (a brokerArgs) certificate(names []string) (cert, key, ca []byte, err error
 	if err := os.MkdirAll(a.State, 0o700); err != nil {
 		return nil, nil, nil, err
 	}
-	v, err := openVault(a.State, a.keyArgs, filepath.Join(a.State, "cloud.db"))
+	v, _, err := openVault(a.State, a.keyArgs, filepath.Join(a.State, "cloud.db"))
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -134,7 +135,8 @@ func parseNATSServer(text string) (natsServer, string, error) {
 		host, ports = where[:i], strings.Split(where[i+1:], ":")
 	}
 	host = strings.Trim(host, "[]")
-	if !ok || !wire.ValidID(name) || host == "" || len(ports) != 3 {
+	odd := func(port string) bool { n, err := strconv.ParseUint(port, 10, 16); return err != nil || n == 0 }
+	if !ok || !wire.ValidID(name) || host == "" || strings.ContainsAny(host, " \"\\") || len(ports) != 3 || slices.ContainsFunc(ports, odd) {
 		return natsServer{}, "", fmt.Errorf("%w: --server is %q, where NAME=HOST or NAME=HOST:PORT:PORT:PORT is needed, with a name of small letters, digits and dashes", errUsage, text)
 	}
 	return natsServer{name, net.JoinHostPort(host, ports[0]), net.JoinHostPort(host, ports[1]), net.JoinHostPort(host, ports[2])}, host, nil

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 
+	"phonerack/cloud/store"
 	"phonerack/cloud/vault"
 )
 
@@ -21,10 +23,11 @@ type keyArgs struct {
 }
 
 // openVault opens the key file. One is made only where nothing can be sealed yet: new keys beside an old database would
-// make it unreadable without a word. database is the path of a SQLite file.
-func openVault(state string, k keyArgs, database string) (*vault.Vault, error) {
+// make it unreadable without a word. database is the path of a SQLite file, made that of a key file that is new.
+func openVault(state string, k keyArgs, database string) (v *vault.Vault, made string, err error) {
 	if k.KEKCredential != "" {
-		return vault.OpenCredential(k.KEKCredential)
+		v, err = vault.OpenCredential(k.KEKCredential)
+		return v, "", err
 	}
 	path := k.KEK
 	if path == "" {
@@ -33,12 +36,30 @@ func openVault(state string, k keyArgs, database string) (*vault.Vault, error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		for _, old := range []string{database, filepath.Join(state, "ca.key")} {
 			if _, err := os.Stat(old); err == nil {
-				return nil, fmt.Errorf("the key file %s is missing, and %s needs it: restore it from a backup", path, old)
+				return nil, "", fmt.Errorf("the key file %s is missing, and %s needs it: restore it from a backup", path, old)
 			}
 		}
 		if _, err := vault.Generate(path); err != nil {
-			return nil, err
+			return nil, "", err
 		}
+		made = path
 	}
-	return vault.Open(path)
+	v, err = vault.Open(path)
+	return v, made, err
+}
+
+// checkNewKey refuses a key that was just made where the database has values under another one: with it this replica would
+// seal what the others cannot read. The key goes again.
+func checkNewKey(ctx context.Context, s *store.Store, writing, made string) error {
+	if made == "" {
+		return nil
+	}
+	foreign, err := s.System().SealedUnder(ctx, writing, 1)
+	if err == nil && len(foreign) > 0 {
+		err = fmt.Errorf("the database is that of other replicas or of an older installation, and %s was missing: copy kek, ca.pem and ca.key from the state folder of a replica, or from a backup", made)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(made))
+	}
+	return nil
 }

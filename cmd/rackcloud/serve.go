@@ -142,10 +142,14 @@ func (c *serveCommand) open(ctx context.Context, log *slog.Logger) (_ *cloud, er
 	if err != nil {
 		return nil, err
 	}
-	if k.vault, err = openVault(c.State, c.keyArgs, strings.TrimPrefix(dsn, "sqlite:")); err != nil {
+	var made string
+	if k.vault, made, err = openVault(c.State, c.keyArgs, strings.TrimPrefix(dsn, "sqlite:")); err != nil {
 		return nil, err
 	}
 	if k.store, err = store.Open(ctx, dsn, store.Options{}); err != nil {
+		return nil, err
+	}
+	if err := checkNewKey(ctx, k.store, k.vault.Writing(), made); err != nil {
 		return nil, err
 	}
 	if k.authority, err = enroll.OpenAuthority(c.State, k.vault, nil); err != nil {
