@@ -11,6 +11,9 @@ const (
 	loosePlan   = time.Hour      // how long a request outside a task can be repeated
 	usedWindows = 48 * time.Hour // windows of limits that old count for nothing
 	mostLeft    = 100_000        // counting more would take as long as pruning
+
+	keptBodies   = 24 * time.Hour      // of versions that were replaced: racks may be fetching them
+	keptRemovals = 30 * 24 * time.Hour // of skills and grants: a rack that was away longer gets the whole list
 )
 
 // prunable selects the tasks to look at. Those that were pruned before are out of the index, or each batch would go
@@ -73,10 +76,19 @@ func (y *System) Prune(ctx context.Context, o PruneOptions) (p Pruned, err error
 			WHERE day < ? LIMIT ?)`, []any{dayOf(o.AccountsBefore)}},
 		{&p.Windows, `DELETE FROM profile_minutes WHERE (profile, minute) IN (SELECT profile, minute FROM profile_minutes WHERE minute < ? LIMIT ?)`, []any{minute}},
 		{&p.Windows, `DELETE FROM profile_days WHERE (profile, day) IN (SELECT profile, day FROM profile_days WHERE day < ? LIMIT ?)`, []any{day}},
+		{
+			&p.Skills, `DELETE FROM blobs WHERE (tenant, sha256) IN (SELECT b.tenant, b.sha256 FROM blobs b WHERE b.at < ? AND NOT EXISTS (SELECT 1 FROM skills k
+			WHERE k.tenant = b.tenant AND k.id = b.skill AND k.sha256 = b.sha256 AND k.removed = 0) LIMIT ?)`, []any{now.Add(-keptBodies).UnixMilli()},
+		},
 	} {
 		if err = y.batches(ctx, end, o.Batch, j.count, &p.Done, j.q, j.args); err != nil {
 			return p, err
 		}
+	}
+	removals, err := y.pruneRemovals(ctx, now.Add(-keptRemovals).UnixMilli())
+	p.Skills += removals
+	if err != nil {
+		return p, err
 	}
 	if !p.Done {
 		err = y.s.read(ctx, Scope{}, func(t *tx) error {
@@ -88,6 +100,40 @@ func (y *System) Prune(ctx context.Context, o PruneOptions) (p Pruned, err error
 		}
 	}
 	return p, y.shrink(ctx)
+}
+
+// pruneRemovals forgets what was removed or ended before. From then on, older versions cannot be gone on from.
+func (y *System) pruneRemovals(ctx context.Context, before int64) (n int64, err error) {
+	type mark struct {
+		tenant  string
+		version int64
+	}
+	err = y.s.write(ctx, Scope{}, func(t *tx) error {
+		n = 0
+		marks, err := list(t, func(r scanner) (m mark, err error) { return m, r.Scan(&m.tenant, &m.version) }, `SELECT tenant, MAX(changed) FROM
+			(SELECT tenant, changed FROM skills WHERE removed > 0 AND removed < ? UNION ALL SELECT tenant, changed FROM grants WHERE ended > 0 AND ended < ?) gone
+			GROUP BY tenant`, before, before)
+		if err != nil {
+			return err
+		}
+		for _, m := range marks {
+			if _, err := t.exec(`UPDATE catalogs SET oldest = ? WHERE tenant = ? AND oldest < ?`, m.version, m.tenant, m.version); err != nil {
+				return err
+			}
+			for _, q := range []string{
+				`DELETE FROM skills WHERE tenant = ? AND removed > 0 AND removed < ? AND changed <= ?`,
+				`DELETE FROM grants WHERE tenant = ? AND ended > 0 AND ended < ? AND changed <= ?`,
+			} {
+				hit, err := t.exec(q, m.tenant, before, m.version)
+				if err != nil {
+					return err
+				}
+				n += hit
+			}
+		}
+		return nil
+	})
+	return n, err
 }
 
 // batches runs a deletion until it finds less than a batch, or until the budget ends.

@@ -68,6 +68,15 @@ var contract = []struct {
 	{"TaskStates", testTaskStates},
 	{"OddText", testOddText},
 	{"Tenants", testTenants},
+	{"Subscriptions", testSubscriptions},
+	{"PublishedSkills", testPublished},
+	{"RackSkills", testRackSkills},
+	{"RackSkillsByChanges", testRackSkillsByChanges},
+	{"RackBlobs", testRackBlobs},
+	{"CatalogKeys", testCatalogKeys},
+	{"PrunedSkills", testPrunedSkills},
+	{"PublishAtOnce", testPublishAtOnce},
+	{"FirstSchemaIsCarriedOn", testFirstSchema},
 }
 
 func TestOnSQLite(t *testing.T) {

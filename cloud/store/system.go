@@ -63,16 +63,17 @@ type Pruned struct {
 	Commands  int64
 	Accounts  int64
 	Windows   int64 // used windows of limits
+	Skills    int64 // bodies of old versions, and rows about what was removed
 	Done      bool  // false: the budget ended first
 	Left      int64 // decisions that are due and still there, counted up to 100,000; 0 if Done
 }
 
 // Sealed is one sealed value, for sealing it anew.
 type Sealed struct {
-	Purpose string // "profile" or "identity"
+	Purpose string // "profile", "identity" or "catalog-key"
 	Tenant  string
-	Owner   []string // profile id; or host id
-	Version int      // key version of the profile, number of the identity set
+	Owner   []string // id of the profile, host or key
+	Version int      // key version of the profile, number of the identity set or key
 	KEK     string
 	Value   []byte
 }
@@ -135,7 +136,7 @@ func (y *System) Restored(ctx context.Context) (i Installation, err error) {
 func (y *System) Tenants(ctx context.Context) (all []string, err error) {
 	err = y.s.read(ctx, Scope{}, func(t *tx) error {
 		all, err = list(t, func(r scanner) (s string, err error) { return s, r.Scan(&s) },
-			`SELECT tenant FROM hosts UNION SELECT tenant FROM profiles UNION SELECT tenant FROM tasks ORDER BY 1`)
+			`SELECT tenant FROM hosts UNION SELECT tenant FROM profiles UNION SELECT tenant FROM tasks UNION SELECT tenant FROM subscriptions ORDER BY 1`)
 		return err
 	})
 	return all, err
@@ -181,6 +182,7 @@ func (y *System) Backup(ctx context.Context, path string) error {
 var sealedTables = []struct{ purpose, table, owner, version, value string }{
 	{"profile", "profiles", "id", "key_version", "credential"},
 	{"identity", "identities", "host", "number", "mac_secret"},
+	{"catalog-key", "catalog_keys", "id", "number", "private"},
 }
 
 // SealedUnder lists values that are sealed under another key than kek, at most limit.

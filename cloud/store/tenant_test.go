@@ -18,6 +18,7 @@ type world struct {
 	command       store.Command
 	profile       store.Profile
 	reservation   store.Reservation
+	skill         store.NewSkill
 }
 
 func newWorld(t *testing.T, s *store.Store) world {
@@ -37,6 +38,13 @@ func newWorld(t *testing.T, s *store.Store) world {
 	w.reservation = must(s.Reserve(ctx, acme, "p1", 10))(t)
 	_, err := s.Begin(ctx, acme, plan("r1", "open", w.task.Attempt.Ref, "o1"))
 	ok(t, err)
+	ok(t, second(s.CreateSubscription(ctx, acme, "social", "")))
+	ok(t, second(s.Grant(ctx, acme, store.Grant{Subscription: "social", Rack: "r1"})))
+	w.skill = newSkill("tips", "social", "1")
+	publish(t, s, w.skill)
+	publish(t, s, newSkill("more", "social", "1"))
+	ok(t, second(s.AddCatalogKey(ctx, acme, catalogKey("k1", 1))))
+	ok(t, second(s.AddCatalogKey(ctx, acme, catalogKey("k2", 2))))
 	return w
 }
 
@@ -85,6 +93,21 @@ var lists = map[string]call{
 		l, _, err := s.Usage(c, sc, store.UsageQuery{}, store.Page{})
 		return len(l), err
 	},
+}
+
+func init() {
+	lists["Subscriptions"] = func(c c, s st, sc sc, w world) (int, error) {
+		l, _, err := s.Subscriptions(c, sc, store.Page{})
+		return len(l), err
+	}
+	lists["Skills"] = func(c c, s st, sc sc, w world) (int, error) {
+		l, _, err := s.Skills(c, sc, "", store.Page{})
+		return len(l), err
+	}
+	lists["CatalogKeys"] = func(c c, s st, sc sc, w world) (int, error) {
+		l, err := s.CatalogKeys(c, sc)
+		return len(l), err
+	}
 }
 
 // methods name a record that the foreign tenant must not find. They are in an order in which acme can call them all.
@@ -193,12 +216,37 @@ var methods = []struct {
 		_, err := s.SetCommandStatus(c, sc, store.CommandStatus{Host: "r1", ID: w.command.ID, Version: 1, State: store.CommandRunning})
 		return err
 	})},
+	{"Subscription", true, only(func(c c, s st, sc sc, w world) error { _, err := s.Subscription(c, sc, "social"); return err })},
+	{"Grants", true, only(func(c c, s st, sc sc, w world) error { _, err := s.Grants(c, sc, "social"); return err })},
+	{"Grant", false, only(func(c c, s st, sc sc, w world) error {
+		_, err := s.Grant(c, sc, store.Grant{Subscription: "social", Agent: "a"})
+		return err
+	})},
+	{"Skill", true, only(func(c c, s st, sc sc, w world) error { _, _, err := s.Skill(c, sc, "tips"); return err })},
+	{"RackSkills", true, only(func(c c, s st, sc sc, w world) error { _, err := s.RackSkills(c, sc, "r1", 0, 0); return err })},
+	{"RackBlob", true, only(func(c c, s st, sc sc, w world) error { _, err := s.RackBlob(c, sc, "r1", w.skill.SHA256); return err })},
+	{"EndGrant", false, only(func(c c, s st, sc sc, w world) error {
+		return s.EndGrant(c, sc, store.Grant{Subscription: "social", Rack: "r1"})
+	})},
+	{"PublishSkill", false, only(func(c c, s st, sc sc, w world) error {
+		n := newSkill("tips", "social", "2")
+		n.Before = w.skill.SHA256
+		_, _, err := s.PublishSkill(c, sc, n)
+		return err
+	})},
+	{"RemoveSkill", false, only(func(c c, s st, sc sc, w world) error { _, err := s.RemoveSkill(c, sc, "tips"); return err })},
+	{"SetSubscription", false, only(func(c c, s st, sc sc, w world) error {
+		_, err := s.SetSubscription(c, sc, "social", false)
+		return err
+	})},
+	{"ActivateCatalogKey", false, only(func(c c, s st, sc sc, w world) error { return s.ActivateCatalogKey(c, sc, "k2") })},
+	{"DropCatalogKey", false, only(func(c c, s st, sc sc, w world) error { return s.DropCatalogKey(c, sc, "k1") })},
 	{"RevokeHost", false, only(func(c c, s st, sc sc, w world) error { return s.RevokeHost(c, sc, "r1") })},
 }
 
 // creators have no record to look for. Taking an id of another tenant is a conflict, which tells no more than that ids
 // are unique; Submit's keys are each tenant's own.
-var creators = []string{"CreateHost", "AddProfile", "Submit"}
+var creators = []string{"CreateHost", "AddProfile", "Submit", "CreateSubscription", "AddCatalogKey"}
 
 // without have no scope.
 var without = []string{"Close", "System"}
@@ -245,6 +293,11 @@ func testForeignTenants(t *testing.T, p place) {
 	wants(t, err, store.ErrConflict)
 	_, err = s.AddProfile(t.Context(), other, profile("p1"))
 	wants(t, err, store.ErrConflict)
+	_, err = s.AddCatalogKey(t.Context(), other, catalogKey("k1", 1))
+	wants(t, err, store.ErrConflict)
+	if _, err := s.CreateSubscription(t.Context(), other, "social", "another one"); err != nil {
+		t.Errorf("subscriptions are each tenant's own: %v", err)
+	}
 	task, created, err := s.Submit(t.Context(), other, store.NewTask{Key: "k", Body: json.RawMessage(`{}`)})
 	ok(t, err)
 	if !created || task.ID == w.task.Task.ID {

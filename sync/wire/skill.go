@@ -11,11 +11,14 @@ const MaxBlobPart = 256 << 10
 
 // SkillChanges asks for the rack's manifest: what changed after version Since of
 // Epoch, or the whole list if Since is 0. Page is the NextPage of the answer before,
-// "" for the first. Which subscriptions the rack has is the cloud's to know.
+// "" for the first. Keys are the ids of the platform's keys that the rack trusts:
+// the manifest is signed with one of them. Which subscriptions the rack has is the
+// cloud's to know.
 type SkillChanges struct {
-	Epoch int64  `json:"epoch,omitempty"`
-	Since int64  `json:"since,omitempty"`
-	Page  string `json:"page,omitempty"`
+	Epoch int64    `json:"epoch,omitempty"`
+	Since int64    `json:"since,omitempty"`
+	Page  string   `json:"page,omitempty"`
+	Keys  []string `json:"keys,omitempty"`
 }
 
 // SkillManifest is a part of a manifest's bytes. Sig is over all of them, so that

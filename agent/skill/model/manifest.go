@@ -47,6 +47,8 @@ const (
 type SubscriptionState struct {
 	ID    string `json:"id"`
 	State string `json:"state"`
+	// Agents are those that it is for, by name, ascending; none means all that ask on the rack.
+	Agents []string `json:"agents,omitempty"`
 }
 
 // ManifestKey is a key that manifests are signed with.

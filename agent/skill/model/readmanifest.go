@@ -13,6 +13,9 @@ import (
 // maxKeys bounds the keys that a manifest names: one in use, one to come, and a few old ones.
 const maxKeys = 8
 
+// maxAgents bounds the agents that a subscription is for.
+const maxAgents = 64
+
 // ParseManifest reads a manifest. It does not prove it: see [OpenManifest].
 func ParseManifest(raw []byte) (*Manifest, error) {
 	if len(raw) > MaxManifestBytes {
@@ -92,8 +95,17 @@ func (r *reader) manifest(n *node, m *Manifest) {
 	order = ""
 	o.need("subscriptions")
 	o.list("subscriptions", 0, MaxSubscriptions, func(n *node, path string) {
-		s := r.object(n, path, "id", "state")
+		s := r.object(n, path, "id", "state", "agents")
 		state := SubscriptionState{ID: s.text("id", idWords), State: s.oneOf("state", Active, Revoked)}
+		agent := ""
+		s.list("agents", 0, maxAgents, func(n *node, path string) {
+			name := r.text(n, path, idWords)
+			if name <= agent {
+				r.fail(n, path, "must come after %s: names ascend, and none is there twice", quoted(agent))
+			}
+			agent = name
+			state.Agents = append(state.Agents, name)
+		})
 		ascending(n, path, state.ID)
 		m.Subscriptions = append(m.Subscriptions, state)
 	})
