@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -432,5 +433,45 @@ func TestTheGenerationRisesWithEachDatabase(t *testing.T) {
 	run(5)
 	if got := generations(); !slices.Equal(got[3:6], []uint64{2, 3, 3}) {
 		t.Errorf("generations %v", got)
+	}
+}
+
+// TestAnAnswerAtTheRackIsToldToTheCloud, which waits for one as well.
+func TestAnAnswerAtTheRackIsToldToTheCloud(t *testing.T) {
+	b := newBench(t, 1)
+	c := b.join(config.ByCloud)
+	var asked atomic.Int32
+	c.On(wire.TypePlanRequest, func(h linktest.Heard) {
+		var q wire.PlanRequest
+		if h.Decode(&q) != nil {
+			return
+		}
+		d := wire.PlanDecision{RequestID: q.RequestID, ToolName: "ask_human", Arguments: []byte(`{"question":"Which colour?"}`)}
+		if asked.Add(1) > 1 {
+			d.ToolName, d.Arguments = "wait", []byte(`{"ms":2000}`) // so that it still runs when the cloud is told
+		}
+		c.Reply(h, wire.TypePlanDecision, d)
+	})
+	b.phones[1].plug(t)
+	c.grant(wire.Task{TaskID: "t1", Goal: "buy a scarf"}, 1, 2*time.Minute)
+	b.start()
+	q := await[wire.Question](t, c, wire.TypeQuestion, 0)
+	var list action.TaskList
+	if err := b.Call(t.Context(), "task_list", nil, &list); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Call(t.Context(), "task_answer", action.AnswerArgs{TaskArgs: action.TaskArgs{ID: list.Tasks[0].ID}, Answer: "red"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	told := func() bool {
+		return slices.ContainsFunc(c.Heard(wire.TypeHeartbeat), func(h linktest.Heard) bool {
+			beat := linktest.Decode[wire.Heartbeat](t, h.Message)
+			return len(beat.Running) == 1 && beat.Running[0].TaskID == "t1" && beat.Running[0].Answered == q.QuestionID
+		})
+	}
+	for deadline := time.Now().Add(10 * time.Second); !told(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the cloud was not told")
+		}
 	}
 }

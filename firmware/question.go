@@ -78,8 +78,10 @@ func (r *Rack) AnswerTask(id, answer, actor string) (action.TaskStatus, error) {
 		return action.TaskStatus{}, wire.Refuse(wire.TaskNotWaiting, map[string]any{"task": id})
 	}
 	var answers chan<- string
+	question := ""
 	t.change(func(status *action.TaskStatus) {
 		if answers, t.answers = t.answers, nil; answers != nil { // one answer a question
+			question = t.question
 			t.mask = t.mask.Whole(fmt.Sprintf("answer %d", status.Steps+1), answer) // as the record calls it
 			status.State, status.Question = action.Running, nil
 		}
@@ -89,5 +91,8 @@ func (r *Rack) AnswerTask(id, answer, actor string) (action.TaskStatus, error) {
 	}
 	answers <- answer // there is room for one
 	t.log.Info("task answered", "actor", actor)
+	if t.granted != nil && t.granted.Answered != nil && actor != cloudActor {
+		t.granted.Answered(question) // the cloud asks for it, too
+	}
 	return t.snapshot(), nil
 }

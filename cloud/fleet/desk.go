@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -36,13 +35,17 @@ func (n NewTask) check() error {
 		return bad("a budget is not negative")
 	case t.NotBefore < 0 || t.Deadline < 0 || t.Deadline > 0 && t.Deadline <= t.NotBefore:
 		return bad("a deadline is later than not_before, and both are milliseconds since the epoch")
-	case len(t.Skills) > maxSkills || len(t.Inputs) > maxSkills || len(t.Permissions) > maxSkills || len(t.Params) > maxSkills:
-		return bad("a task has at most %d skills, inputs, permissions and parameters", maxSkills)
+	case len(t.Skills) > maxSkills || len(t.Permissions) > maxSkills || len(t.Params) > maxSkills:
+		return bad("a task has at most %d skills, permissions and parameters", maxSkills)
 	case t.Target.Rack != "" && !wire.ValidID(t.Target.Rack):
 		return bad("%.80q is no rack id", t.Target.Rack)
 	}
-	if t.ResultSchema != nil && !bytes.HasPrefix(bytes.TrimSpace(t.ResultSchema), []byte("{")) {
-		return bad("result_schema is no object")
+	// No rack can do these yet: such a task would wait for ever.
+	switch {
+	case len(t.Inputs) > 0:
+		return wire.Refuse(wire.Unsupported, map[string]any{"what": "tasks with files (inputs)"})
+	case len(t.ResultSchema) > 0 && string(t.ResultSchema) != "null":
+		return wire.Refuse(wire.Unsupported, map[string]any{"what": "tasks with a schema of their result (result_schema)"})
 	}
 	return nil
 }

@@ -29,6 +29,8 @@ func TestATaskThatCannotBeIsNotQueued(t *testing.T) {
 		"many skills":         {wire.Task{Goal: "g", Skills: many}, wire.BadRequest},
 		"a rack that is none": {wire.Task{Goal: "g", Target: wire.Target{Rack: "No Id"}}, wire.BadRequest},
 		"a slot that is none": {wire.Task{Goal: "g", Target: wire.Target{Slot: -1}}, wire.BadRequest},
+		"files":               {wire.Task{Goal: "g", Inputs: []wire.Input{{Name: "a.pdf"}}}, wire.Unsupported},
+		"a result's schema":   {wire.Task{Goal: "g", ResultSchema: json.RawMessage(`{"type":"object"}`)}, wire.Unsupported},
 		"too large":           {wire.Task{Goal: "g", Params: map[string]string{"p": strings.Repeat("x", 100<<10)}}, wire.PayloadTooLarge},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -174,11 +176,24 @@ func TestAQuestionTakesOneAnswerAndTheRackHearsIt(t *testing.T) {
 	_, err = b.Answer(ctx, acme, id, "q1", "blue") // the late one of somebody else
 	b.wants(err, wire.TaskNotWaiting)
 	b.state(id, wire.TaskWaiting)
+	running := wire.Running{TaskID: id, Attempt: 1, Slot: 1, Answered: "q1"}
+	for _, told := range []string{"q1", "q2", "q2"} { // somebody at the rack has answered the second one
+		running.Answered = told
+		_, err = b.Heartbeat(ctx, c, wire.Heartbeat{Running: []wire.Running{running}})
+		b.ok(err)
+		if told == "q1" {
+			b.state(id, wire.TaskWaiting)
+		}
+	}
+	b.state(id, wire.TaskRunning)
 	_, err = b.Answer(ctx, acme, id, "q2", "blue")
+	b.wants(err, wire.TaskNotWaiting)
+	ask("q3")
+	_, err = b.Answer(ctx, acme, id, "q3", "blue")
 	b.ok(err)
 	s, err := b.Heartbeat(ctx, c, wire.Heartbeat{})
 	b.ok(err)
-	if len(s.Answers) != 1 || s.Answers[0].QuestionID != "q2" || s.Answers[0].Text != "blue" {
+	if len(s.Answers) != 1 || s.Answers[0].QuestionID != "q3" || s.Answers[0].Text != "blue" {
 		t.Errorf("the heartbeat brings %+v", s.Answers)
 	}
 }

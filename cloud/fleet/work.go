@@ -86,7 +86,7 @@ func (f *Fleet) Heartbeat(ctx context.Context, c enroll.Caller, b wire.Heartbeat
 	}
 	h := store.Heartbeat{Host: c.Rack, Slots: slots, SkillsVersion: b.SkillsVersion}
 	for _, r := range b.Running {
-		h.Running = append(h.Running, store.RunningAttempt{Ref: store.Ref{Task: r.TaskID, Attempt: r.Attempt}, Wrote: r.Wrote, Ended: r.Ended})
+		h.Running = append(h.Running, store.RunningAttempt{Ref: store.Ref{Task: r.TaskID, Attempt: r.Attempt}, Wrote: r.Wrote, Ended: r.Ended, Answered: r.Answered})
 	}
 	s, err := f.store.Heartbeat(ctx, c.Scope(), h)
 	if err != nil {

@@ -158,6 +158,14 @@ func (t *tx) reported(host string, run RunningAttempt) error {
 	if err = t.running(task, a); err != nil {
 		return err
 	}
+	if a.State == Waiting && run.Answered != "" && run.Answered == a.QuestionID {
+		if err = t.move(task, a, Running); err != nil {
+			return err
+		}
+		if err = t.audit("task.answer", a.Ref.String(), map[string]any{"question": a.QuestionID, "at": "rack"}); err != nil {
+			return err
+		}
+	}
 	if !run.Wrote && !run.Ended {
 		return nil
 	}

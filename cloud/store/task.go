@@ -125,6 +125,8 @@ type RunningAttempt struct {
 	// Ended: the attempt is over on the rack, its result is on the way, and nothing more is going to be written. Only
 	// then !Wrote is believed: an attempt that still runs may write after the heartbeat.
 	Ended bool
+	// Answered is the question that somebody at the rack has answered, "" if none.
+	Answered string
 }
 
 // Heartbeat is task.heartbeat.

@@ -18,6 +18,7 @@ type attempt struct {
 	fence, end    time.Duration // of writes and of the lease, on the boot clock
 	renew         time.Duration // when to ask for more time
 	steps         int
+	answered      string        // the newest question that somebody here has answered
 	started       bool          // Start has returned without a refusal
 	leftOver      bool          // an earlier process had it
 	ending        *wire.Refusal // why it was asked to end
@@ -94,6 +95,12 @@ func (f *Fleet) assignment(a *attempt, task wire.Task) Assignment {
 			f.mu.Lock()
 			defer f.mu.Unlock()
 			a.steps = max(a.steps, n)
+		},
+		Answered: func(questionID string) {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			a.answered = questionID
+			signal(f.beat)
 		},
 		Ask:      func(ctx context.Context, q wire.Question) error { return f.question(ctx, a, q) },
 		Finish:   func(tx *bolt.Tx, r wire.Result) error { return f.finish(tx, a, r) },

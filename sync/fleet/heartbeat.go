@@ -49,7 +49,7 @@ func (f *Fleet) heartbeatNow() (wire.Heartbeat, []*attempt) {
 	for _, a := range f.attempts {
 		ended := a.leftOver || a.Release != nil
 		h.Running = append(h.Running, wire.Running{
-			TaskID: a.TaskID, Attempt: a.Attempt, Slot: a.Slot, Wrote: a.Wrote, Ended: ended, Steps: a.steps,
+			TaskID: a.TaskID, Attempt: a.Attempt, Slot: a.Slot, Wrote: a.Wrote, Ended: ended, Steps: a.steps, Answered: a.answered,
 		})
 		if !ended {
 			listed = append(listed, a)

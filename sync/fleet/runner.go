@@ -62,6 +62,9 @@ type Assignment struct {
 	Wrote func() error
 	// Stepped tells how many steps are done, for heartbeats. It may be left out.
 	Stepped func(steps int)
+	// Answered tells that somebody at the rack has answered a question of this
+	// attempt, so that nobody else is asked for it. It may be left out.
+	Answered func(questionID string)
 	// Ask makes sure that a question reaches the cloud: it repeats it until the
 	// cloud has it (nil), refuses it (a *wire.Refusal) or ctx ends. The answer comes
 	// by Runner.Answer.

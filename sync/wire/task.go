@@ -123,6 +123,10 @@ type Running struct {
 	Wrote   bool   `json:"wrote"` // something was sent to the phone, or may have been
 	Ended   bool   `json:"ended"` // nothing more is going to be written; the result is on its way
 	Steps   int    `json:"steps"`
+
+	// Answered is the id of the newest question that somebody at the rack has
+	// answered: the cloud waits for no other answer to it.
+	Answered string `json:"answered,omitempty"`
 }
 
 // SlotReport is what a rack says about a slot.
