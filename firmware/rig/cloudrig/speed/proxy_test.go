@@ -141,13 +141,13 @@ func BenchmarkProxy(b *testing.B) {
 }
 
 // BenchmarkThroughput is 16 racks, each of which asks again as soon as it has its decision: decisions a second, and as a share
-// of the bare round trips a second of the same racks.
+// of the bare round trips a second of the same racks. cpu_ms is rackcloud's own processor time, its broker's included.
 func BenchmarkThroughput(b *testing.B) {
 	s := newSite(b, fleet)
 	for _, transport := range []string{"mqtt", "http"} {
 		b.Run(transport, func(b *testing.B) {
 			all := s.askers(b, transport)
-			var bare, proxy time.Duration
+			var bare, proxy, busy time.Duration
 			n := 0
 			for b.Loop() {
 				for range turns {
@@ -159,15 +159,18 @@ func BenchmarkThroughput(b *testing.B) {
 					for i, a := range all {
 						bodies[i] = requests(b, a.plan, volley)
 					}
+					used := processor(b, s.cloud)
 					proxy += took(b, func() error {
 						return atOnce(func(i, j int) error { _, err := all[i].decide(bodies[i][j]); return err })
 					})
+					busy += processor(b, s.cloud) - used
 					n += fleet * volley
 				}
 			}
 			b.ReportMetric(float64(n)/proxy.Seconds(), "decisions/s")
 			b.ReportMetric(float64(n)/bare.Seconds(), "bare/s")
 			b.ReportMetric(bare.Seconds()/proxy.Seconds(), "of_bare")
+			b.ReportMetric(ms(busy)/float64(n), "cpu_ms/decision")
 			b.ReportMetric(0, "ns/op")
 		})
 	}

@@ -154,7 +154,7 @@ func (f *replicated) measure(b *testing.B, n int) point {
 		for i, r := range s.racks {
 			frames[i] = requests(b, r.plan, volley)
 		}
-		used := processor(b, clouds)
+		used := processor(b, clouds...)
 		began := time.Now()
 		err := atOnce(func(i, j int) error {
 			began := time.Now()
@@ -168,13 +168,13 @@ func (f *replicated) measure(b *testing.B, n int) point {
 			b.Fatal(err)
 		}
 		took += time.Since(began)
-		busy += processor(b, clouds) - used
+		busy += processor(b, clouds...) - used
 	}
 	return point{n, float64(len(each)) / took.Seconds(), quantile(each, .5), busy / time.Duration(len(each))}
 }
 
 // processor is the processor time that the processes have used.
-func processor(b *testing.B, clouds []*cloud) (sum time.Duration) {
+func processor(b *testing.B, clouds ...*cloud) (sum time.Duration) {
 	b.Helper()
 	for _, c := range clouds {
 		raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", c.PID()))
