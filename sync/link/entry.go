@@ -22,6 +22,7 @@ type stored struct {
 	Type        wire.Type         `json:"type"`
 	Body        json.RawMessage   `json:"body"`
 	Attachments []wire.Attachment `json:"attachments,omitempty"`
+	Key         string            `json:"key,omitempty"` // that the attachments' bytes are sealed with; "" in what an earlier version has left
 }
 
 // prepare holds an entry to the bounds of a frame. An event takes along how many
@@ -77,23 +78,27 @@ func (s stored) dropped() int {
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // encode gives CRC-32C of the rest, length of the JSON, both four bytes, big
-// endian, the JSON, and the attachments' bytes. The database has no checksums
+// endian, the JSON, and the attachments' bytes, sealed. The database has no checksums
 // over values of its own.
 func (s stored) encode() ([]byte, error) {
+	var data []byte
+	if len(s.Attachments) > 0 {
+		for _, a := range s.Attachments {
+			data = append(data, a.Data...)
+		}
+		s.Key, data = ownKey.name, ownKey.seal(data)
+	}
 	raw, err := json.Marshal(s)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.Type, err)
 	}
 	b := binary.BigEndian.AppendUint32(make([]byte, 4), uint32(len(raw)))
-	b = append(b, raw...)
-	for _, a := range s.Attachments {
-		b = append(b, a.Data...)
-	}
+	b = append(append(b, raw...), data...)
 	binary.BigEndian.PutUint32(b, crc32.Checksum(b[4:], castagnoli))
 	return b, nil
 }
 
-// decodeEntry reads what encode has written. Nothing of it points into b.
+// decodeEntry reads what encode has written, in another process without the attachments. Nothing of it points into b.
 func decodeEntry(b []byte) (stored, error) {
 	if len(b) < 8 || binary.BigEndian.Uint32(b) != crc32.Checksum(b[4:], castagnoli) {
 		return stored{}, errors.New("its checksum is wrong")
@@ -110,6 +115,13 @@ func decodeEntry(b []byte) (stored, error) {
 		return stored{}, fmt.Errorf("%.40q does not travel by the outbox", string(s.Type))
 	}
 	rest := append([]byte(nil), b[8+n:]...)
+	if s.Key != "" {
+		data, ok := ownKey.open(s.Key, rest)
+		if rest = data; !ok {
+			s.Attachments = nil
+		}
+		s.Key = ""
+	}
 	for i := range s.Attachments {
 		a := &s.Attachments[i]
 		if a.Size < 0 || a.Size > len(rest) {

@@ -349,6 +349,36 @@ func TestOutboxKeepsAttachments(t *testing.T) {
 	})
 }
 
+// TestPicturesInTheOutboxAreReadableInMemoryAlone: not in the database, and after a restart the entry goes without them.
+func TestPicturesInTheOutboxAreReadableInMemoryAlone(t *testing.T) {
+	dialogue(t, func(t *testing.T, b *bench) {
+		b.make()
+		picture := []byte("what the screen has shown")
+		e := status("c1", 10)
+		e.Attachments = []wire.Attachment{{Name: "screen", Type: "image/jpeg", Data: picture}}
+		if _, err := b.link.Outbox().Put(e); err != nil {
+			t.Fatal(err)
+		}
+		err := b.o.Bucket.View(func(bb *bolt.Bucket) error {
+			_, v := bb.Bucket([]byte("outbox." + string(link.Statuses))).Cursor().First()
+			if !bytes.Contains(v, []byte(`"c1"`)) || bytes.Contains(v, picture) {
+				t.Errorf("stored as %q", v)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		link.AnotherProcess()
+		b.make()
+		b.online()
+		synctest.Wait()
+		if got := b.cloud.Heard(wire.TypeCommandStatus); len(got) != 1 || len(got[0].Attachments) != 0 {
+			t.Errorf("after a restart: %+v", got)
+		}
+	})
+}
+
 // damage changes a letter of the first value of a class, which stays proper JSON.
 func damage(t *testing.T, b *bench, class link.Class) {
 	t.Helper()
