@@ -189,7 +189,7 @@ func TestNoScreenshotAndNoSecretIsWrittenDown(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := s.Cloud.Ask(ctx, nil, "provider", "add", "eye", "--provider", "anthropic", "--model", "fake-model-1", "--base-url", provider.URL,
-		"--timeout", "20s", "--option", `{"max_attempts":1}`, "--key", key, "--activate"); err != nil {
+		"--timeout", "8s", "--option", `{"max_attempts":1}`, "--key", key, "--activate"); err != nil {
 		t.Fatal(err)
 	}
 	work(t, ctx, s, e)
