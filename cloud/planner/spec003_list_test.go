@@ -8,7 +8,7 @@ import (
 )
 
 // TestSpec003_EachTitleIsASubTest holds the list of docs/proxy.md against the tests: 7 requirements and 14 scenarios, each
-// of them the name of a sub-test here, in this order.
+// of them the name of a sub-test here.
 func TestSpec003_EachTitleIsASubTest(t *testing.T) {
 	page, err := os.ReadFile("../../docs/proxy.md")
 	ok(t, err)

@@ -41,7 +41,7 @@ rules:
 `
 
 const (
-	testLimit = 4 * time.Minute
+	testLimit = 8 * time.Minute
 	soon      = 60 * time.Second // bounds each wait for something that comes at once on an idle machine
 )
 
