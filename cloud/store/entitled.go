@@ -63,6 +63,33 @@ func (s *Store) RackSkills(ctx context.Context, sc Scope, rack string, epoch, si
 	return r, nil
 }
 
+// RackSubscriptions gives the subscriptions that a rack has or had; Skills and Removed stay empty.
+func (s *Store) RackSubscriptions(ctx context.Context, sc Scope, rack string) (r RackSkills, err error) {
+	if err = sc.check(); err != nil {
+		return RackSkills{}, err
+	}
+	err = s.read(ctx, sc, func(t *tx) error {
+		version, _, err := t.catalogVersion() // first: what is read after it is of this version or newer
+		if err != nil {
+			return err
+		}
+		subscriptions, _, err := t.entitled(rack)
+		if err != nil {
+			return err
+		}
+		r.Epoch, err = t.epoch()
+		r.Version, r.Subscriptions = version, subscriptions
+		return err
+	})
+	return r, err
+}
+
+// epoch rises with each new and each restored database.
+func (t *tx) epoch() (int64, error) {
+	i, err := t.installation()
+	return i.Created.UnixMilli() + i.Generation, err
+}
+
 // catalogVersion is at least 1: a tenant without skills has a list too.
 func (t *tx) catalogVersion() (version, oldest int64, err error) {
 	err = t.row(`SELECT version, oldest FROM catalogs WHERE tenant = ?`, t.sc.Tenant).Scan(&version, &oldest)
@@ -77,11 +104,11 @@ func (t *tx) rackSkills(rack string, epoch, since, version, oldest int64) (r Rac
 	if err != nil {
 		return r, err
 	}
-	i, err := t.installation()
+	now, err := t.epoch()
 	if err != nil {
 		return r, err
 	}
-	r = RackSkills{Epoch: i.Created.UnixMilli() + i.Generation, Version: version, Subscriptions: subscriptions}
+	r = RackSkills{Epoch: now, Version: version, Subscriptions: subscriptions}
 	if since > 0 && (epoch != r.Epoch || since > version || since < oldest || since < changed) {
 		return r, ErrResync
 	}

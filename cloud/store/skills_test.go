@@ -66,6 +66,11 @@ func testSubscriptions(t *testing.T, p place) {
 	equal(t, "changed", must(s.SetSubscription(ctx, acme, "social", false))(t), true)
 	equal(t, "changed again", must(s.SetSubscription(ctx, acme, "social", false))(t), false)
 	equal(t, "active", must(s.Subscription(ctx, acme, "social"))(t).Active, false)
+	for i := range 63 {
+		ok(t, second(s.Grant(ctx, acme, store.Grant{Subscription: "social", Agent: fmt.Sprint("a", i)})))
+	}
+	wants(t, second(s.Grant(ctx, acme, store.Grant{Subscription: "social", Agent: "one-more"})), store.ErrConflict)
+	ok(t, second(s.Grant(ctx, acme, store.Grant{Subscription: "social", Rack: "r1", Agent: "mcp"}))) // which is among them
 	for i := range store.MaxSubscriptions - 1 {
 		ok(t, second(s.CreateSubscription(ctx, acme, fmt.Sprint("s", i), "")))
 	}
@@ -183,6 +188,9 @@ func testRackSkills(t *testing.T, p place) {
 	}
 	if diff := cmp.Diff([]store.RackSubscription{{ID: "games", Active: true}, {ID: "lab", Active: true, Agents: []string{"bench", "mcp"}}, {ID: "social", Active: true}}, one.Subscriptions); diff != "" {
 		t.Error(diff)
+	}
+	if short := must(s.RackSubscriptions(ctx, acme, "r1"))(t); short.Epoch != one.Epoch || short.Version != one.Version || cmp.Diff(one.Subscriptions, short.Subscriptions) != "" {
+		t.Errorf("%+v", short)
 	}
 	if diff := cmp.Diff([]store.RackSubscription{{ID: "lab", Active: true, Agents: []string{"bench"}}, {ID: "social", Active: true}}, two.Subscriptions); diff != "" {
 		t.Error(diff)

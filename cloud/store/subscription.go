@@ -26,6 +26,7 @@ const (
 	MaxSubscriptions = 256
 	MaxSkills        = 5000
 	maxGrants        = 100_000
+	maxAgents        = 64 // that one subscription names
 )
 
 // catalog locks the tenant's skills and gives the version that a change makes.
@@ -168,6 +169,14 @@ func (s *Store) Grant(ctx context.Context, sc Scope, g Grant) (changed bool, err
 		}
 		if n >= maxGrants {
 			return false, conflict("the tenant has %d grants, which is the most", n)
+		}
+		err := t.row(`SELECT COUNT(DISTINCT agent) FROM grants WHERE tenant = ? AND subscription = ? AND ended = 0 AND agent <> '' AND agent <> ?`,
+			sc.Tenant, g.Subscription, g.Agent).Scan(&n)
+		if err != nil {
+			return false, err
+		}
+		if g.Agent != "" && n >= maxAgents {
+			return false, conflict("the subscription is granted to %d agents, which is the most", n)
 		}
 		hit, err := t.exec(`INSERT INTO grants (tenant, subscription, rack, agent, created, ended, changed) VALUES (?, ?, ?, ?, ?, 0, ?)
 			ON CONFLICT (tenant, subscription, rack, agent) DO UPDATE SET ended = 0, created = excluded.created, changed = excluded.changed

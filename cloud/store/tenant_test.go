@@ -224,6 +224,7 @@ var methods = []struct {
 	})},
 	{"Skill", true, only(func(c c, s st, sc sc, w world) error { _, _, err := s.Skill(c, sc, "tips"); return err })},
 	{"RackSkills", true, only(func(c c, s st, sc sc, w world) error { _, err := s.RackSkills(c, sc, "r1", 0, 0); return err })},
+	{"RackSubscriptions", true, only(func(c c, s st, sc sc, w world) error { _, err := s.RackSubscriptions(c, sc, "r1"); return err })},
 	{"RackBlob", true, only(func(c c, s st, sc sc, w world) error { _, err := s.RackBlob(c, sc, "r1", w.skill.SHA256); return err })},
 	{"EndGrant", false, only(func(c c, s st, sc sc, w world) error {
 		return s.EndGrant(c, sc, store.Grant{Subscription: "social", Rack: "r1"})

@@ -30,6 +30,8 @@ const (
 	// MaxCatalog is how many skills a rack may be entitled to.
 	MaxCatalog       = 5000
 	MaxSubscriptions = 256
+	// MaxRemoved bounds what one manifest takes back: a rack may hear of more than it had.
+	MaxRemoved = 4 * MaxCatalog
 	// MaxPage is the largest page of a list.
 	MaxPage = 50
 )

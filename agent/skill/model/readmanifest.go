@@ -83,8 +83,7 @@ func (r *reader) manifest(n *node, m *Manifest) {
 		m.Skills = append(m.Skills, e)
 	})
 	order = ""
-	// A delta may take back all that a rack had, and more that it never knew of.
-	o.list("removed", 0, 4*MaxCatalog, func(n *node, path string) {
+	o.list("removed", 0, MaxRemoved, func(n *node, path string) {
 		id := r.text(n, path, idWords)
 		ascending(n, path, id)
 		if named[id] {
