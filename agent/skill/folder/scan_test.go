@@ -156,6 +156,10 @@ func TestWhatAFileSaysIsKept(t *testing.T) {
 	if hidden.Description != "Looks harmless, and says more." || hidden.Body != "The family 👨\u200d👩\u200d👧 stays whole, the rest goes.\n" {
 		t.Errorf("hidden characters: %q, %q", hidden.Description, hidden.Body)
 	}
+	// A joiner is a letter's neighbour in Persian: this is the word for "I want".
+	if s, err := Parse([]byte("---\nname: x\ndescription: می\u200cخواهم\n---\n"), "x", Strict); err != nil || s.Description != "می\u200cخواهم" {
+		t.Errorf("Persian: %+v, %v", s, err)
+	}
 	if s := find(t, r, "lookup-query"); string(s.InputSchema) != `{"properties":{"limit":{"maximum":12345678901234567890,"type":"integer"},"query":{"default":"yes","minLength":1,"type":"string"}},"required":["query"],"type":"object"}` ||
 		string(s.OutputSchema) != `{"properties":{"lines":{"items":{"type":"string"},"type":"array"}},"type":"object"}` {
 		t.Errorf("schemas: %s, %s", s.InputSchema, s.OutputSchema)
