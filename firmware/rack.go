@@ -21,6 +21,7 @@ import (
 	"phonerack/firmware/control"
 	"phonerack/firmware/lease"
 	"phonerack/firmware/phonebook"
+	"phonerack/firmware/skills"
 	"phonerack/firmware/store"
 	"phonerack/sync/wire"
 	"phonerack/usb/adb"
@@ -74,6 +75,7 @@ type Rack struct {
 	inputs    *inputs
 	documents *documents // nil if documents cannot be read
 	book      *phonebook.Book
+	skills    *skills.Skills // nil if skills are not enabled
 	leases    *lease.Table
 	slots     map[int]*slot
 	bus       *busWatch
@@ -159,6 +161,9 @@ func (r *Rack) prepare(o Options) error {
 		return err
 	}
 	r.book = phonebook.Open(bucket, time.Now)
+	if err := r.openSkills(); err != nil {
+		return err
+	}
 	key, err := loadKey(state)
 	if err != nil {
 		return fmt.Errorf("open the ADB key: %w", remedied(err, state))
@@ -210,6 +215,9 @@ func (r *Rack) furnish(o Options, hello adb.Options) {
 	if r.cloud != nil {
 		r.tree.Add(service{"link to the cloud", r.cloud.link.Run})
 		r.tree.Add(service{"tasks and commands of the cloud", r.cloud.fleet.Run})
+	}
+	if r.skills != nil {
+		r.tree.Add(service{"finder of Agent Skills", r.skills.Run})
 	}
 	r.tree.Add(service{"sweeper of leases", every(sweepInterval, func() { r.leases.Sweep() })})
 	r.tree.Add(service{"writer of owed results", every(owedInterval, r.payOwed)})

@@ -48,6 +48,7 @@ type commands struct {
 	Hold      holdCommand    `cmd:"" help:"Keep a slot for yourself, keep it longer, or give it back."`
 	Link      linkCommands   `cmd:"" help:"Show the link to the cloud."`
 	Helpers   helperCommands `cmd:"" help:"Install and remove the helper apps of a phone."`
+	Skill     skillCommands  `cmd:"" help:"List, register and check skills."`
 	Task      taskCommands   `cmd:"" help:"Run and follow tasks."`
 	Frame     frameCommands  `cmd:"" help:"Sign and check messages between rack and cloud."`
 	Actions   actionsCommand `cmd:"" help:"List what rackd can be asked for, with schemas."`
@@ -86,7 +87,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return exitUsage
 	}
 	s := &session{
-		ctx: ctx, client: &control.Client{Socket: c.Socket}, json: c.JSON, lang: c.Lang,
+		ctx: ctx, client: &control.Client{Socket: c.Socket}, json: c.JSON || c.Skill.Format == "json", lang: c.Lang,
 		stdin: stdin, stdout: stdout, stderr: stderr,
 	}
 	return s.exit(parsed.Run(s))

@@ -27,6 +27,9 @@ type Rack interface {
 	// RetryLink ends the pause before the next try, if there is one.
 	RetryLink()
 
+	// Skills returns the rack's skills, or the refusal that it has none.
+	Skills() (Skills, error)
+
 	StartTask(ctx context.Context, spec TaskSpec, actor string) (TaskStatus, error)
 	Tasks(limit int) ([]TaskStatus, error)
 	Task(id string) (TaskStatus, error)

@@ -15,6 +15,8 @@ import (
 
 	"phonerack/agent/planner/script"
 	"phonerack/agent/runner"
+	"phonerack/agent/skill/folder"
+	"phonerack/agent/skill/registry"
 	"phonerack/hal/board"
 	"phonerack/sync/wire"
 )
@@ -25,6 +27,9 @@ const (
 
 	shortestHold = time.Second
 	longestHold  = 24 * time.Hour
+
+	shortestPoll = 10 * time.Second
+	longestPoll  = 24 * time.Hour
 )
 
 var validID = regexp.MustCompile(`^[a-z0-9-]{1,63}$`)
@@ -59,11 +64,26 @@ func (c *checker) all(conf *Config) {
 			c.fault("helpers.folder", "helpers.folder is %s, which is no folder: fetch the helper apps with make helpers and name their folder, or leave the key out", f)
 		}
 	}
+	c.skills(&conf.Skills)
 	c.streams(conf)
 	if conf.Log.Format != "text" && conf.Log.Format != "json" {
 		c.fault("log.format", `log.format is %q: write "text" or "json"`, conf.Log.Format)
 	}
 	c.control(conf)
+}
+
+func (c *checker) skills(s *Skills) {
+	if m := s.AgentSkillsMode; m != folder.Lenient && m != folder.Strict {
+		c.fault("skills.agent_skills_mode", `skills.agent_skills_mode is %q: write "lenient" or "strict"`, m)
+	}
+	switch s.AgentSkillsConflicts {
+	case registry.SkipConflicts, registry.RefuseConflicts, registry.ReplaceTools:
+	default:
+		c.fault("skills.agent_skills_conflicts", `skills.agent_skills_conflicts is %q: write "skip", "error" or "replace"`, s.AgentSkillsConflicts)
+	}
+	if d := time.Duration(s.PollInterval); d < shortestPoll || d > longestPoll {
+		c.fault("skills.poll_interval", "skills.poll_interval is %v: write %v to %v", d, shortestPoll, longestPoll)
+	}
 }
 
 func (c *checker) rack(r *Rack) {

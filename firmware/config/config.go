@@ -16,6 +16,8 @@ import (
 
 	"phonerack/agent/planner/script"
 	"phonerack/agent/runner"
+	"phonerack/agent/skill/folder"
+	"phonerack/agent/skill/registry"
 	"phonerack/hal/board"
 	"phonerack/sync/wire"
 )
@@ -33,6 +35,7 @@ type Config struct {
 	Rack    Rack     `toml:"rack"`
 	Planner Planner  `toml:"planner"`
 	Cloud   Cloud    `toml:"cloud"`
+	Skills  Skills   `toml:"skills"`
 	Helpers Helpers  `toml:"helpers"`
 	USB     USB      `toml:"usb"`
 	Streams []Stream `toml:"stream"`
@@ -87,6 +90,20 @@ type Provider struct {
 	KeyFile  string         `toml:"key_file"` // a file of mode 0600; "" for a provider without a key
 	Timeout  Duration       `toml:"timeout"`
 	Options  map[string]any `toml:"options"` // as docs/planner.md lists them
+}
+
+// Skills says whether tasks can use skills, and where Agent Skills lie.
+type Skills struct {
+	Enabled bool `toml:"enabled"` // false leaves the rack's own tools only
+	// AgentSkillsPaths are folders between commas; "" is folder.DefaultPath. The
+	// environment variable folder.PathsVariable takes its place.
+	AgentSkillsPaths     string            `toml:"agent_skills_paths"`
+	AgentSkillsMode      folder.Mode       `toml:"agent_skills_mode"`      // of files that depart from the standard
+	AgentSkillsConflicts registry.Strategy `toml:"agent_skills_conflicts"` // of names that are taken
+	PollInterval         Duration          `toml:"poll_interval"`          // between two looks
+
+	// Paths are the folders to look into.
+	Paths folder.Paths `toml:"-"`
 }
 
 // Helpers says where the helper apps lie that may be installed on phones.
@@ -145,6 +162,7 @@ func defaults() Config {
 	return Config{
 		Rack:    Rack{State: "/var/lib/rackd", Runtime: "/run/rackd"},
 		Planner: Planner{Transport: Script, Pictures: runner.PicturesNeeded},
+		Skills:  Skills{Enabled: true, AgentSkillsMode: folder.Lenient, AgentSkillsConflicts: registry.SkipConflicts, PollInterval: Duration(15 * time.Minute)},
 		USB:     USB{Enabled: true, Sysfs: "/sys"},
 		Log:     Log{Format: "text"},
 		Control: Control{MaxHold: Duration(15 * time.Minute)},
@@ -164,11 +182,11 @@ func Load(path string) (*Config, error) {
 	if err := decoder.Decode(&c); err != nil {
 		return nil, syntaxFaults(path, err)
 	}
-	folder, err := filepath.Abs(filepath.Dir(path))
+	base, err := filepath.Abs(filepath.Dir(path))
 	if err != nil {
 		return nil, fmt.Errorf("find the folder of %s: %w", path, err)
 	}
-	c.resolve(folder)
+	c.resolve(base)
 	check := checker{file: path, at: board.Positions(data)}
 	check.all(&c)
 	if err := errors.Join(check.faults...); err != nil {
@@ -194,18 +212,24 @@ func read(path string) ([]byte, error) {
 }
 
 // resolve makes the paths absolute and fills in those that follow from others.
-func (c *Config) resolve(folder string) {
+func (c *Config) resolve(base string) {
 	if c.Control.Socket == "" {
 		c.Control.Socket = filepath.Join(c.Rack.Runtime, "rackd.sock")
 	}
 	for _, p := range []*string{&c.Rack.Board, &c.Rack.State, &c.Rack.Runtime, &c.Planner.Rules, &c.Planner.Direct.KeyFile, &c.Cloud.Identity, &c.Helpers.Folder, &c.USB.Sysfs, &c.Control.Socket} {
 		if *p != "" && !filepath.IsAbs(*p) {
-			*p = filepath.Join(folder, *p)
+			*p = filepath.Join(base, *p)
 		}
 	}
+	paths, set := os.LookupEnv(folder.PathsVariable)
+	if !set {
+		paths = c.Skills.AgentSkillsPaths
+	}
+	home, _ := os.UserHomeDir() // none is fine: a path that needs it is told
+	c.Skills.Paths = folder.ParsePaths(paths, home, base)
 	for i := range c.Streams {
 		if p, ok := strings.CutPrefix(c.Streams[i].Address, "unix:"); ok && p != "" && !filepath.IsAbs(p) {
-			c.Streams[i].Address = "unix:" + filepath.Join(folder, p)
+			c.Streams[i].Address = "unix:" + filepath.Join(base, p)
 		}
 	}
 }

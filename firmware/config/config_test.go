@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -77,6 +78,9 @@ func TestFaultsSayWhereWhatAndWhatToDo(t *testing.T) {
 		{"wrong type", "enabled = false", `enabled = "no"`, `c.toml:10:11: usb.enabled has a wrong value: give it true or false`},
 		{"slot as text", "slot = 1", `slot = "1"`, `c.toml:13:8: stream.slot has a wrong value: give it a number from 1 to 999`},
 		{"no id", `id = "bench"`, "", `c.toml:1:2: rack.id is missing: give this rack a name, such as id = "rack-1"`},
+		{"mode of Agent Skills", "[usb]", "[skills]\nagent_skills_mode = \"lax\"\n[usb]", `c.toml:10:1: skills.agent_skills_mode is "lax": write "lenient" or "strict"`},
+		{"conflicts of Agent Skills", "[usb]", "[skills]\nagent_skills_conflicts = \"ask\"\n[usb]", `c.toml:10:1: skills.agent_skills_conflicts is "ask": write "skip", "error" or "replace"`},
+		{"interval", "[usb]", "[skills]\npoll_interval = \"1s\"\n[usb]", `c.toml:10:1: skills.poll_interval is 1s: write 10s to 24h0m0s`},
 		{"bad id", `"bench"`, `"Bench 1"`, `c.toml:2:1: rack.id is "Bench 1": use 1 to 63 of the characters a-z, 0-9 and -`},
 		{"root as state", `"state"`, `"/"`, `c.toml:3:1: rack.state is "/": name a folder of its own, rackd writes into it`},
 		{"file as state", `"state"`, `"rules.yaml"`, `c.toml:3:1: rack.state is DIR/rules.yaml, which is no folder: name a folder, rackd makes it if it is missing`},
@@ -195,4 +199,57 @@ func FuzzLoad(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		board.Positions([]byte(text))
 	})
+}
+
+func skillsOf(t *testing.T, text string) Skills {
+	t.Helper()
+	dir := t.TempDir()
+	for name, content := range map[string]string{"c.toml": good + text, "rules.yaml": rules} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, err := Load(filepath.Join(dir, "c.toml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.Skills
+}
+
+func TestSpec004_Configuration(t *testing.T) {
+	t.Setenv("HOME", "/home/op")
+	t.Run("The skills.agent_skills_paths config key controls which directories are scanned. Multiple paths are separated by commas", func(t *testing.T) {
+		s := skillsOf(t, "[skills]\nagent_skills_paths = \"~/skills, /opt/skills\"\n")
+		if want := []string{"/home/op/skills", "/opt/skills"}; !s.Enabled || !slices.Equal(s.Paths.Folders, want) || s.Paths.Default {
+			t.Errorf("got %+v", s)
+		}
+	})
+	t.Run("The default path is ~/.cleveragents/agent_skills (decision 14: ~/.phonerack/agent_skills)", func(t *testing.T) {
+		s := skillsOf(t, "")
+		if want := []string{"/home/op/.phonerack/agent_skills"}; !s.Enabled || !slices.Equal(s.Paths.Folders, want) || !s.Paths.Default {
+			t.Errorf("got %+v", s)
+		}
+	})
+	t.Run("Environment variable override: CLEVERAGENTS_SKILLS_AGENT_SKILLS_PATHS (decision 14: PHONERACK_SKILLS_AGENT_SKILLS_PATHS)", func(t *testing.T) {
+		t.Setenv("PHONERACK_SKILLS_AGENT_SKILLS_PATHS", "/env/a,/env/b")
+		t.Setenv("CLEVERAGENTS_SKILLS_AGENT_SKILLS_PATHS", "/another/product")
+		s := skillsOf(t, "[skills]\nagent_skills_paths = \"/opt/skills\"\n")
+		if want := []string{"/env/a", "/env/b"}; !slices.Equal(s.Paths.Folders, want) {
+			t.Errorf("got %+v", s)
+		}
+		t.Setenv("PHONERACK_SKILLS_AGENT_SKILLS_PATHS", "")
+		if s := skillsOf(t, "[skills]\nagent_skills_paths = \"/opt/skills\"\n"); !s.Paths.Default {
+			t.Errorf("an empty variable means the default: %+v", s)
+		}
+	})
+}
+
+func TestSkillsWithoutAHome(t *testing.T) {
+	t.Setenv("HOME", "")
+	if s := skillsOf(t, ""); len(s.Paths.Folders)+len(s.Paths.Skipped) != 0 {
+		t.Errorf("the default: %+v", s)
+	}
+	if s := skillsOf(t, "[skills]\nagent_skills_paths = \"~/skills\"\n"); len(s.Paths.Skipped) != 1 {
+		t.Errorf("a path that needs it: %+v", s)
+	}
 }

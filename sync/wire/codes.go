@@ -124,6 +124,7 @@ const (
 // with not_found, like one that does not exist.
 const (
 	SkillUnavailable Code = "skill_unavailable" // a flow template cannot be used with the tools that are registered
+	SkillsDisabled   Code = "skills_disabled"   // the configuration says that this rack has no skills
 	ResyncRequired   Code = "resync_required"   // the cloud cannot tell the changes since a version
 )
 

@@ -87,6 +87,17 @@ func (r *Registry) Update(s *model.RegistrySkill, view Catalog) (*Skill, error) 
 	return r.put(s, view, true)
 }
 
+// Check says why a skill would be registered neither anew nor in place of another;
+// nil if it would.
+func (r *Registry) Check(s *model.RegistrySkill, view Catalog) error {
+	next, err := check(s, false)
+	if err != nil {
+		return err
+	}
+	_, err = r.resolver(view, next).Resolve(next.Name)
+	return err
+}
+
 func (r *Registry) put(s *model.RegistrySkill, view Catalog, there bool) (*Skill, error) {
 	next, err := check(s, there)
 	if err != nil {

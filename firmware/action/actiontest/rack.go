@@ -21,6 +21,7 @@ import (
 // Block: acts then wait until it is closed or their context ends.
 type Rack struct {
 	Block chan struct{}
+	Book  action.Skills // nil: the rack has no skills
 
 	mu    sync.Mutex
 	log   []string
@@ -58,6 +59,14 @@ func (r *Rack) Phones() []action.PhoneState {
 		{Slot: 1, Port: "1-1.1", State: action.Ready, Serial: "R5CT", Model: "Pixel 7", Android: "14"},
 		{Slot: 2, Port: "1-1.2", State: action.Empty},
 	}
+}
+
+// Skills implements action.Rack.
+func (r *Rack) Skills() (action.Skills, error) {
+	if r.Book == nil {
+		return nil, wire.Refuse(wire.SkillsDisabled, nil)
+	}
+	return r.Book, nil
 }
 
 // Phone implements action.Rack.

@@ -1,0 +1,235 @@
+package action
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"phonerack/agent/skill/folder"
+	"phonerack/agent/skill/model"
+	"phonerack/agent/skill/registry"
+)
+
+// Skills are the skills of a rack, as a person sees them.
+type Skills interface {
+	// List returns the skills of a namespace by name, with "" those of all.
+	List(namespace string) []SkillRow
+	// Search returns the skills that a query finds, best first.
+	Search(query string, limit int) []SkillRow
+	Show(name string) (SkillDetail, error)
+	// Add registers a skill that is written in YAML; Update puts it in the place of one of its name.
+	Add(yaml SkillYAML) (SkillDetail, error)
+	Update(yaml SkillYAML) (SkillDetail, error)
+	Remove(name string) (SkillRemoved, error)
+	// Tools lists the tools of a skill, Known those that exist.
+	Tools(name string) (registry.Listing, error)
+	Known() []registry.Row
+	// Refresh looks at the Agent Skills folders again.
+	Refresh(ctx context.Context) (SkillRefresh, error)
+	// Validate says why a plan cannot be satisfied, Check why a skill would not be registered.
+	Validate(plan registry.Plan) []string
+	Check(yaml SkillYAML) []string
+}
+
+// SkillRow is a skill in a list.
+type SkillRow struct {
+	Name        string    `json:"name"`
+	Description string    `json:"description"`
+	Version     string    `json:"version,omitempty"`
+	Items       int       `json:"items"`
+	UpdatedAt   time.Time `json:"updated_at"`
+}
+
+// SkillDetail is a skill with all that it says, but for secrets: values of environment variables and of headers are
+// replaced by [Hidden].
+type SkillDetail struct {
+	model.RegistrySkill
+	Namespace string    `json:"namespace"`
+	ShortName string    `json:"short_name"`
+	CreatedAt time.Time `json:"created_at"`
+	UpdatedAt time.Time `json:"updated_at"`
+}
+
+// Hidden stands for a value that is not shown.
+const Hidden = "(hidden)"
+
+// SkillRemoved tells what a removal left behind.
+type SkillRemoved struct {
+	Name string `json:"name"`
+	// Includers are the skills that include the removed one, and can no longer be used.
+	Includers []string `json:"includers"`
+}
+
+// SkillRefresh is what a look at the Agent Skills folders found.
+type SkillRefresh struct {
+	Discovered []registry.Row      `json:"discovered"`
+	Conflicts  []registry.Conflict `json:"conflicts"`
+	Skipped    []folder.Skip       `json:"skipped"`
+	Findings   []registry.Finding  `json:"findings"`
+}
+
+// SkillListArgs are the arguments of skill_list.
+type SkillListArgs struct {
+	Namespace string `json:"namespace,omitempty" doc:"only skills of this namespace"`
+	After     string `json:"after,omitempty" doc:"only skills behind this name: the next of an earlier answer"`
+	Limit     int    `json:"limit,omitempty" doc:"at most so many, 1 to 50; 50 if not given"`
+}
+
+func (a *SkillListArgs) validate() error { return pageSize(a.Limit) }
+
+func pageSize(limit int) error {
+	if limit < 0 || limit > model.MaxPage {
+		return fmt.Errorf("limit must be from 1 to %d", model.MaxPage)
+	}
+	return nil
+}
+
+// SkillList is the result of skill_list and skill_search.
+type SkillList struct {
+	Skills []SkillRow `json:"skills"`
+	Next   string     `json:"next,omitempty"` // for After, if there are more
+}
+
+// SkillSearchArgs are the arguments of skill_search.
+type SkillSearchArgs struct {
+	Query string `json:"query" doc:"words in any language"`
+	Limit int    `json:"limit,omitempty" doc:"at most so many, 1 to 50; 10 if not given"`
+}
+
+func (a *SkillSearchArgs) validate() error { return pageSize(a.Limit) }
+
+const defaultHits = 10
+
+// SkillArgs name a skill.
+type SkillArgs struct {
+	Name string `json:"name" doc:"namespace/short_name"`
+}
+
+// SkillToolsArgs are the arguments of skill_tools.
+type SkillToolsArgs struct {
+	Name string `json:"name,omitempty" doc:"namespace/short_name; every tool that exists if not given"`
+}
+
+// SkillYAML is a skill as a person wrote it.
+type SkillYAML struct {
+	File string `json:"file,omitempty" doc:"name of the file, for messages"`
+	YAML string `json:"yaml" doc:"the skill"`
+}
+
+func (a *SkillYAML) validate() error {
+	if len(a.YAML) > model.MaxYAMLBytes || len(a.File) > 255 {
+		return fmt.Errorf("a skill has at most %d bytes of YAML, and the name of its file 255", model.MaxYAMLBytes)
+	}
+	return nil
+}
+
+// SkillValidateArgs are the arguments of skill_validate.
+type SkillValidateArgs struct {
+	Skills []string `json:"skills,omitempty" doc:"the skills that a plan names"`
+	File   string   `json:"file,omitempty" doc:"name of the file, for messages"`
+	YAML   string   `json:"yaml,omitempty" doc:"a skill that is to be registered"`
+}
+
+func (a *SkillValidateArgs) validate() error {
+	if (len(a.Skills) == 0) == (a.YAML == "") {
+		return errors.New("either skills or yaml must be given")
+	}
+	if len(a.Skills) > model.MaxItems {
+		return fmt.Errorf("a plan names at most %d skills", model.MaxItems)
+	}
+	return (&SkillYAML{a.File, a.YAML}).validate()
+}
+
+// SkillValidation is the result of skill_validate.
+type SkillValidation struct {
+	Valid  bool     `json:"valid"`
+	Errors []string `json:"errors"`
+}
+
+// scanTimeout bounds a look at folders that may lie on a slow disk.
+const scanTimeout = time.Minute
+
+func skillActions() []entry {
+	look := Definition{Role: Viewer, Idempotent: true, Timeout: quick}
+	act := Definition{Role: Operator, Timeout: quick}
+	named := func(d Definition, name, summary string) Definition {
+		d.Name, d.Summary = name, summary
+		return d
+	}
+	refresh := named(act, "skill_refresh", "look at the Agent Skills folders again")
+	refresh.Idempotent, refresh.Timeout = true, scanTimeout
+	return []entry{
+		define(named(look, "skill_list", "list registered skills by name"), skillList),
+		define(named(look, "skill_search", "find skills by words"), skillSearch),
+		define(named(look, "skill_show", "show a skill"), withSkills(func(s Skills, a *SkillArgs) (any, error) { return s.Show(a.Name) })),
+		define(named(act, "skill_add", "register a skill"), withSkills(func(s Skills, a *SkillYAML) (any, error) { return s.Add(*a) })),
+		define(named(act, "skill_update", "replace a registered skill"), withSkills(func(s Skills, a *SkillYAML) (any, error) { return s.Update(*a) })),
+		define(named(act, "skill_remove", "remove a registered skill"), withSkills(func(s Skills, a *SkillArgs) (any, error) { return s.Remove(a.Name) })),
+		define(named(look, "skill_tools", "list the tools of a skill, or all that exist"), skillTools),
+		define(named(look, "skill_validate", "check the skills of a plan, or a skill before it is registered"), skillValidate),
+		define(refresh, skillRefresh),
+	}
+}
+
+// withSkills gives a function the rack's skills, if it has any.
+func withSkills[A any](run func(s Skills, a *A) (any, error)) func(context.Context, *call, *A) (any, error) {
+	return func(_ context.Context, c *call, a *A) (any, error) {
+		s, err := c.rack.Skills()
+		if err != nil {
+			return nil, err
+		}
+		return run(s, a)
+	}
+}
+
+var skillList = withSkills(func(s Skills, a *SkillListArgs) (any, error) {
+	all := s.List(a.Namespace)
+	for len(all) > 0 && all[0].Name <= a.After {
+		all = all[1:]
+	}
+	limit := a.Limit
+	if limit == 0 {
+		limit = model.MaxPage
+	}
+	list := SkillList{Skills: all}
+	if len(all) > limit {
+		list.Skills, list.Next = all[:limit], all[limit-1].Name
+	}
+	return list, nil
+})
+
+var skillSearch = withSkills(func(s Skills, a *SkillSearchArgs) (any, error) {
+	limit := a.Limit
+	if limit == 0 {
+		limit = defaultHits
+	}
+	return SkillList{Skills: s.Search(a.Query, limit)}, nil
+})
+
+var skillTools = withSkills(func(s Skills, a *SkillToolsArgs) (any, error) {
+	if a.Name == "" {
+		known := s.Known()
+		return registry.Listing{Tools: known, Summary: registry.CapabilitySummary{TotalTools: len(known)}}, nil
+	}
+	return s.Tools(a.Name)
+})
+
+var skillValidate = withSkills(func(s Skills, a *SkillValidateArgs) (any, error) {
+	v := SkillValidation{}
+	if a.YAML != "" {
+		v.Errors = s.Check(SkillYAML{a.File, a.YAML})
+	} else {
+		v.Errors = s.Validate(registry.Plan{Skills: a.Skills})
+	}
+	v.Valid = len(v.Errors) == 0
+	return v, nil
+})
+
+func skillRefresh(ctx context.Context, c *call, _ *struct{}) (any, error) {
+	s, err := c.rack.Skills()
+	if err != nil {
+		return nil, err
+	}
+	return s.Refresh(ctx)
+}
