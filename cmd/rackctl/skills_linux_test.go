@@ -241,7 +241,9 @@ func TestSkillJSONForPrograms(t *testing.T) {
 	}
 	out, _ := b.did(0, "", "skill", "list", "--format", "json")
 	var list struct {
-		Data struct{ Skills []struct{ Name, Description, Version string } }
+		Data struct {
+			Skills []struct{ Name, Description, Version string }
+		}
 	}
 	if err := json.Unmarshal([]byte(out), &list); err != nil || len(list.Data.Skills) != 61 {
 		t.Fatalf("%d skills, %v", len(list.Data.Skills), err)
