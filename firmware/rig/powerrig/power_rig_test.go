@@ -13,13 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"phonerack/firmware/rig/nbd"
 	"phonerack/firmware/rig/powerrig"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // Bounds of a board on a loaded machine: 10 to 20 times what an idle one needs.
 const (
@@ -174,8 +170,8 @@ func (r *run) round(i int) nbd.Loss {
 	var off <-chan struct{}
 	if kind == powerrig.Lossy {
 		off = r.Disk().Off()
-		if random.IntN(2) == 0 {
-			r.Disk().CutAtFlush(1 + random.IntN(150))
+		if random.IntN(4) > 0 {
+			r.Disk().CutAtFlush(1 + random.IntN(60))
 		}
 	}
 	worked := make(chan struct{})
@@ -295,7 +291,12 @@ func (r *run) finish(n int) map[string]int {
 	if err := r.order(ctx); err != nil { // the last one may have been cut off
 		r.fatal(err)
 	}
+	told := time.Now()
 	for open := -1; open != 0; {
+		if time.Since(told) > 30*time.Second {
+			told = time.Now()
+			r.t.Logf("the end is waited for: %v", r.seen)
+		}
 		states, err := r.States(ctx)
 		if err != nil {
 			r.fatal(fmt.Errorf("%d tasks have not ended: %w", open, err))

@@ -24,7 +24,7 @@ import (
 type Remains struct {
 	Boot       uint64            // rackd's counter
 	Session    uint64            // of the link's sessions
-	Generation string            // of rackd's database, with the identity that it belongs to
+	Generation string            // of rackd's database
 	Cloud      int64             // generation of the cloud's database
 	Tasks      map[string]string // of the cloud: id -> state
 
@@ -64,7 +64,7 @@ func (r *Remains) readRack(state string) error {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	r.Generation = strings.TrimSpace(string(raw))
+	r.Generation, _, _ = strings.Cut(strings.TrimSpace(string(raw)), " ")
 	path := filepath.Join(state, "rackd.db")
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
 		return nil
