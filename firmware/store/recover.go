@@ -212,6 +212,17 @@ func publish(from, to string) error {
 	return SyncFolder(filepath.Dir(to))
 }
 
+// makeFolder makes a folder that outlives a power cut, unless it is there.
+func makeFolder(path string) error {
+	if _, err := os.Stat(path); err == nil {
+		return nil
+	}
+	if err := os.MkdirAll(path, 0o750); err != nil {
+		return err
+	}
+	return SyncFolder(filepath.Dir(path))
+}
+
 // SyncFolder makes what was renamed, made or removed in a folder durable.
 func SyncFolder(path string) error {
 	d, err := os.Open(path)

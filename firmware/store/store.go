@@ -83,7 +83,7 @@ var (
 // LockTimeout; errors are ErrLocked, ErrNewer, ErrFull, or those of the file system.
 func Open(o Options) (*Store, error) {
 	o = withDefaults(o)
-	if err := os.MkdirAll(filepath.Dir(o.Path), 0o750); err != nil {
+	if err := makeFolder(filepath.Dir(o.Path)); err != nil {
 		return nil, fmt.Errorf("make the state folder: %w", err)
 	}
 	lock, err := takeLock(o.Path+".lock", o.LockTimeout)
