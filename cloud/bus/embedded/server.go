@@ -18,7 +18,7 @@ import (
 	"phonerack/cloud/bus/callout"
 )
 
-const startLimit = 30 * time.Second
+const startLimit = 2 * time.Minute // its store is read again after a crash, on whatever disk there is
 
 // Options of the server.
 type Options struct {

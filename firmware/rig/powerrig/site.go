@@ -33,12 +33,10 @@ const (
 
 func (k Kind) String() string { return [...]string{"cache=none", "unflushed writes dropped"}[k] }
 
-// Where things are on the board, and where rackcloud listens inside it. Nothing of it is reached from outside.
+// Where things are on the board.
 const (
-	identity  = rackrig.GuestDisk + "/identity.json"
-	cloudDir  = rackrig.GuestDisk + "/rackcloud"
-	cloudURL  = "http://127.0.0.1:8471"
-	cloudMQTT = "127.0.0.1:8883"
+	identity = rackrig.GuestDisk + "/identity.json"
+	cloudDir = rackrig.GuestDisk + "/rackcloud"
 
 	rackConfig = "[planner]\ntransport = \"cloud\"\n[cloud]\nidentity = %q\n"
 )
@@ -101,7 +99,7 @@ func New(ctx context.Context, dir string) (*Site, error) {
 
 // buildCloud builds rackcloud for the board, as make build-portable does, so that the Go tool has most of it.
 func buildCloud(ctx context.Context, path string) error {
-	return rig.BuildPortable(ctx, path, "build", "phonerack/cmd/rackcloud")
+	return rig.BuildPortable(ctx, path, "build", "-ldflags=-s -w", "phonerack/cmd/rackcloud")
 }
 
 // cacheOf is QEMU's cache for a file past the memory of this machine, or through it where the file system refuses that:
@@ -196,13 +194,15 @@ func (s *Site) offer() (rig.Drive, error) {
 
 var cloudReady = regexp.MustCompile(`^rackcloud: ready:`)
 
+// serveCloud runs rackcloud as a service manager does.
+const serveCloud = "while :; do rackcloud serve --state " + cloudDir + " --name 127.0.0.1 --listen 127.0.0.1:8470" +
+	" --admin-listen 127.0.0.1:8471 --mqtt 127.0.0.1:8883; echo ended; sleep 1; done"
+
 func (s *Site) startCloud(ctx context.Context) error {
-	_, err := s.board.Start(ctx, "rackcloud", "rackcloud", "serve", "--state", cloudDir, "--name", "127.0.0.1",
-		"--listen", "127.0.0.1:8470", "--admin-listen", strings.TrimPrefix(cloudURL, "http://"), "--mqtt", cloudMQTT)
-	if err != nil {
+	if _, err := s.board.Start(ctx, "rackcloud", "sh", "-c", serveCloud); err != nil {
 		return err
 	}
-	_, err = s.board.WaitLine(ctx, cloudReady)
+	_, err := s.board.WaitLine(ctx, cloudReady)
 	return err
 }
 

@@ -18,13 +18,16 @@ func programsIn(dir string) Programs {
 	return Programs{filepath.Join(dir, "rackd"), filepath.Join(dir, "rackctl")}
 }
 
+// small leaves out what only debuggers read: the board unpacks its programs at each boot.
+const small = "-ldflags=-s -w"
+
 // BuildForBoard builds rackd and rackctl for the emulated board into dir. The Go tool's cache makes
 // it quick when nothing has changed.
 func BuildForBoard(ctx context.Context, dir string) (Programs, error) {
 	p := programsIn(dir)
 	return p, errors.Join(
-		rig.Build(ctx, p.Rackd, "build", "-trimpath", "phonerack/cmd/rackd"),
-		rig.Build(ctx, p.Rackctl, "build", "-trimpath", "phonerack/cmd/rackctl"),
+		rig.Build(ctx, p.Rackd, "build", "-trimpath", small, "phonerack/cmd/rackd"),
+		rig.Build(ctx, p.Rackctl, "build", "-trimpath", small, "phonerack/cmd/rackctl"),
 	)
 }
 
