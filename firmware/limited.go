@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"phonerack/agent/planner"
 	"phonerack/firmware/action"
 )
 
@@ -22,6 +23,10 @@ func (p limitedPhone) Element(context.Context, uint64, int) (x, y int, err error
 }
 
 func (p limitedPhone) Text(context.Context, string) (x, y int, err error) { return 0, 0, p.refusal }
+
+func (p limitedPhone) Tool(context.Context, action.Fence, string, planner.Decision) (action.ToolOutcome, error) {
+	return action.ToolOutcome{}, p.refusal
+}
 
 func (p limitedPhone) Info(context.Context) (action.PhoneInfo, error) {
 	return action.PhoneInfo{}, p.refusal

@@ -15,6 +15,7 @@ import (
 
 	"github.com/thejerf/suture/v4"
 
+	"phonerack/agent/mcp"
 	"phonerack/agent/planner"
 	"phonerack/firmware/action"
 	"phonerack/firmware/config"
@@ -77,6 +78,9 @@ type Rack struct {
 	book      *phonebook.Book
 	skills    *skills.Skills // nil if skills are not enabled
 	leases    *lease.Table
+	actions   *action.Registry
+	mcp       *mcp.Server   // nil if MCP is switched off
+	talks     chan struct{} // one for each MCP client over a byte stream
 	slots     map[int]*slot
 	bus       *busWatch
 	tree      *suture.Supervisor
@@ -181,6 +185,8 @@ func (r *Rack) prepare(o Options) error {
 			return err
 		}
 	}
+	r.actions = action.New(r, r.leases, r.log)
+	r.openMCP()
 	r.furnish(o, o.ADB)
 	r.socket, err = control.Listen(r.config.Control.Socket, r.config.Control.Group)
 	return err
@@ -218,6 +224,9 @@ func (r *Rack) furnish(o Options, hello adb.Options) {
 	}
 	if r.skills != nil {
 		r.tree.Add(service{"finder of Agent Skills", r.skills.Run})
+	}
+	if r.mcp != nil && r.config.MCP.Listen != "" {
+		r.tree.Add(service{"MCP over HTTP", r.serveMCP})
 	}
 	r.tree.Add(service{"sweeper of leases", every(sweepInterval, func() { r.leases.Sweep() })})
 	r.tree.Add(service{"writer of owed results", every(owedInterval, r.payOwed)})
@@ -257,6 +266,9 @@ func (r *Rack) Run(ctx context.Context) error {
 		ended = nil
 	}
 	r.log.Info("rack stops")
+	if r.mcp != nil {
+		r.mcp.Close()
+	}
 	r.stopTasks()
 	stopTreeNow()
 	if ended != nil && !within(stopTree, func() { <-ended }) {
@@ -314,7 +326,7 @@ func (r *Rack) serveControl(ctx context.Context) error {
 		}
 	}
 	r.socket = nil
-	return control.NewServer(action.New(r, r.leases, r.log), r.log).Serve(ctx, l)
+	return control.NewServer(r.actions, r.log).Serve(ctx, l)
 }
 
 func (r *Rack) copyStore() {

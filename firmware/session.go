@@ -83,7 +83,7 @@ func (s *slot) attach(ctx context.Context, conn *adb.Conn, serial string) (*live
 	p, err := phone.Attach(attachCtx, conn, phone.Options{Serial: serial, Strategies: s.knownWays(serial), Helpers: helper, Logger: s.log})
 	switch {
 	case err == nil:
-		l := &live{conn: conn, phone: p, serial: p.Info().Serial, helper: helper, helpers: s.helpers, eyes: perception.NewObserver(p, perception.Options{})}
+		l := &live{conn: conn, phone: p, serial: p.Info().Serial, helper: helper, helpers: s.helpers, documents: s.documents, eyes: perception.NewObserver(p, perception.Options{})}
 		l.hand = &hand{slot: s.number, observer: l.eyes.View()}
 		s.meet(ctx, l)
 		s.helpersOnArrival(ctx, attachCtx, l)

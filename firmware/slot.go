@@ -28,15 +28,16 @@ const (
 
 // A slot owns what sits at one place of the rack. Only its owner, Serve, opens and closes phones.
 type slot struct {
-	number  int
-	label   string
-	source  source
-	hello   adb.Options // what each phone is greeted with
-	book    *phonebook.Book
-	leases  *lease.Table
-	helpers string // folder of the helper apps; "" if there is none
-	changed func() // called when a phone has become ready
-	log     *slog.Logger
+	number    int
+	label     string
+	source    source
+	hello     adb.Options // what each phone is greeted with
+	book      *phonebook.Book
+	leases    *lease.Table
+	helpers   string     // folder of the helper apps; "" if there is none
+	documents *documents // nil if documents cannot be read
+	changed   func()     // called when a phone has become ready
+	log       *slog.Logger
 
 	mu    sync.Mutex
 	state action.PhoneState // guarded by mu, as is live
@@ -45,15 +46,17 @@ type slot struct {
 
 // live is one connection to one phone.
 type live struct {
-	conn     *adb.Conn
-	phone    *phone.Phone // nil if only shell and files work
-	serial   string
-	eyes     *perception.Observer // of which everybody who looks has a view; nil as phone
-	hand     *hand                // the eyes of people; a task has its own; nil as phone
-	helper   *appium.Helper       // drives the helper apps, if there are any; nil as phone
-	starting <-chan struct{}      // closed when the start of the helpers on arrival is over; nil if there was none
-	helpers  string               // folder of the helper apps; "" if there is none
-	entry    *phonebook.Entry     // what is remembered of the phone; nil as phone, or if the database gave none
+	conn      *adb.Conn
+	phone     *phone.Phone // nil if only shell and files work
+	serial    string
+	eyes      *perception.Observer // of which everybody who looks has a view; nil as phone
+	hand      *hand                // the eyes of people; a task has its own; nil as phone
+	hands     hands                // the eyes of those who call tools
+	documents *documents           // nil if documents cannot be read
+	helper    *appium.Helper       // drives the helper apps, if there are any; nil as phone
+	starting  <-chan struct{}      // closed when the start of the helpers on arrival is over; nil if there was none
+	helpers   string               // folder of the helper apps; "" if there is none
+	entry     *phonebook.Entry     // what is remembered of the phone; nil as phone, or if the database gave none
 }
 
 func newSlot(number int, label string, src source, r *Rack, hello adb.Options) *slot {

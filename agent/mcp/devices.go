@@ -15,7 +15,7 @@ import (
 
 // Devices is the rack with its phones. Errors are refusals of sync/wire.
 type Devices interface {
-	// Permissions are those of package tools that callers have; tools that need
+	// Permissions are those of [Permissions] that callers have; tools that need
 	// another are not offered. They do not change.
 	Permissions() []string
 	Phones(ctx context.Context, c Caller) ([]Phone, error)
@@ -25,6 +25,20 @@ type Devices interface {
 	// Hold leases a slot to the caller, or for longer; 0 is as long as is usual.
 	Hold(ctx context.Context, c Caller, slot int, d time.Duration) (until time.Time, err error)
 	Release(ctx context.Context, c Caller, slot int) error
+}
+
+// Permissions returns those of package tools that mean something here.
+func Permissions() []string {
+	return []string{tools.PermitStop, tools.PermitClipboard, tools.PermitFiles}
+}
+
+// needs is the permission that a tool needs here; "" if none. Documents are files
+// of the phone, because there are none of a task.
+func needs(t tools.Tool) string {
+	if t.Name == "read_document" {
+		return tools.PermitFiles
+	}
+	return t.Permission
 }
 
 // Phone is a slot and the phone in it.
@@ -59,10 +73,6 @@ type Screen struct {
 	Elements   string `json:"elements"` // a line each
 }
 
-// forTasks are the tools that mean nothing without a task: they end it, ask
-// its people, or move files between the phone and its folder.
-var forTasks = []string{"finish", "fail", "ask_human", "install_app", "pull_file"}
-
 const (
 	slotSchema   = `{"type": "integer", "minimum": 1, "maximum": 999, "description": "number of the phone's slot, from list_phones"}`
 	screenSchema = `{"type": "object", "properties": {"generation": {"type": "integer", "description": "to be given with each element"}, "package": {"type": "string"}, "activity": {"type": "string"}, "width": {"type": "integer"}, "height": {"type": "integer"}, "elements": {"type": "string", "description": "the elements, one a line, each with its index"}}, "required": ["generation", "package", "width", "height", "elements"], "additionalProperties": false}`
@@ -93,8 +103,8 @@ func (s *Server) deviceTools() []tool {
 		},
 	}
 	permitted := s.devices.Permissions()
-	for _, t := range tools.Default().Tools() {
-		if slices.Contains(forTasks, t.Name) || t.Permission != "" && !slices.Contains(permitted, t.Permission) {
+	for _, t := range tools.WithoutTask().Tools() {
+		if p := needs(t); p != "" && !slices.Contains(permitted, p) {
 			continue
 		}
 		all = append(all, s.deviceTool(t))

@@ -356,7 +356,7 @@ func TestPhonesHaveTheToolsOfPlanners(t *testing.T) {
 			t.Errorf("%s: hints %v", tool.Name, hints)
 		}
 	}
-	if want := []string{"set_clipboard", "stop_app", "install_app", "pull_file", "ask_human", "finish", "fail"}; !slices.Equal(left, want) {
+	if want := []string{"set_clipboard", "stop_app", "install_app", "read_document", "pull_file", "ask_human", "finish", "fail"}; !slices.Equal(left, want) {
 		t.Errorf("left out: %v, want %v", left, want)
 	}
 }
@@ -366,7 +366,7 @@ func TestToolsThatNeedAPermissionAreOfferedWithIt(t *testing.T) {
 	devices.Allowed = []string{tools.PermitStop, tools.PermitClipboard, tools.PermitInstall, tools.PermitFiles}
 	b := newBenchWith(t, devices)
 	listed := b.listed()
-	for name, want := range map[string]bool{"stop_app": true, "set_clipboard": true, "install_app": false, "pull_file": false, "finish": false} {
+	for name, want := range map[string]bool{"stop_app": true, "set_clipboard": true, "read_document": true, "install_app": false, "pull_file": false, "finish": false} {
 		if _, ok := listed[name]; ok != want {
 			t.Errorf("%s is offered: %v", name, ok)
 		}

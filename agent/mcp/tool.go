@@ -53,7 +53,7 @@ func (s *Server) add(all ...tool) {
 
 // call checks the arguments, runs the tool, and makes a result of what comes.
 func (s *Server) call(ctx context.Context, t tool, schema *planner.Schema, args json.RawMessage) (*mcp.CallToolResult, error) {
-	if len(args) == 0 {
+	if len(args) == 0 || string(args) == "null" { // which is what some clients make of none
 		args = json.RawMessage("{}")
 	}
 	caller := callerOf(ctx)

@@ -74,6 +74,15 @@ func Default() *Registry {
 	)
 }
 
+// forTasks are the tools that mean nothing without a task: they end it, ask its
+// people, or move files between the phone and its folder.
+var forTasks = []string{installApp.Name, pullFile.Name, askHuman.Name, finish.Name, fail.Name}
+
+// WithoutTask returns the tools that can also be called when there is no task.
+func WithoutTask() *Registry {
+	return Default().Where(func(t Tool) bool { return !slices.Contains(forTasks, t.Name) })
+}
+
 // Tools returns the tools in their fixed order.
 func (r *Registry) Tools() []Tool { return slices.Clone(r.tools) }
 

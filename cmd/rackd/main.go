@@ -18,7 +18,9 @@ import (
 
 	"phonerack/agent/document/render"
 	"phonerack/firmware"
+	"phonerack/firmware/action"
 	"phonerack/firmware/config"
+	"phonerack/firmware/control"
 	"phonerack/usb/adb/usblink"
 )
 
@@ -33,6 +35,7 @@ type commands struct {
 		Check   checkCommand   `cmd:"" help:"Check a configuration with its board file and rules; exit code 0 without faults, 1 with, 2 if it cannot be read."`
 		Example exampleCommand `cmd:"" help:"Print a configuration with every key."`
 	} `cmd:"" help:"Check or begin a configuration."`
+	MCP            mcpCommand    `cmd:"" name:"mcp" help:"Serve one MCP client on standard input and output, by means of the rackd that runs."`
 	RenderDocument renderCommand `cmd:"" hidden:"" help:"Read one document: rackd starts this for itself."`
 }
 
@@ -131,6 +134,22 @@ func (c runCommand) Run() error {
 		notify(log, "STOPPING=1")
 	})
 	return rack.Run(ctx)
+}
+
+// mcpCommand is the same bridge as rackctl mcp, for a board that has only rackd.
+type mcpCommand struct {
+	Config string `required:"" help:"The configuration of the rackd that runs." placeholder:"FILE"`
+}
+
+func (c mcpCommand) Run(stdout io.Writer) error {
+	conf, err := load(c.Config)
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	client := control.Client{Socket: conf.Control.Socket}
+	return client.Stream(ctx, "mcp", struct{}{}, action.Pipes{In: os.Stdin, Out: stdout}, nil)
 }
 
 func notify(log *slog.Logger, state string) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"phonerack/agent/phone"
+	"phonerack/agent/planner"
 	"phonerack/firmware/lease"
 	"phonerack/firmware/remembered"
 	"phonerack/sync/wire"
@@ -40,6 +41,8 @@ type Rack interface {
 	PutInput(ctx context.Context, r io.Reader) (Input, error)
 	// WatchTask calls step with each step of a task from its first on, last with its status at the end, and returns then.
 	WatchTask(ctx context.Context, id string, step func(TaskEvent) error) error
+	// SpeakMCP answers an MCP client until it ends its input.
+	SpeakMCP(ctx context.Context, actor Actor, in io.Reader, out io.Writer) error
 	// TaskFiles writes the task's trajectory as a tar archive.
 	TaskFiles(ctx context.Context, id string, w io.Writer) error
 }
@@ -58,6 +61,9 @@ type Phone interface {
 	Element(ctx context.Context, generation uint64, index int) (x, y int, err error)
 	Text(ctx context.Context, text string) (x, y int, err error)
 	Under(fence Fence) Controls
+	// Tool executes a tool of package tools with the looks of the actor: elements are those of the actor's last look.
+	// Without a fence it only reads.
+	Tool(ctx context.Context, fence Fence, actor string, d planner.Decision) (ToolOutcome, error)
 	// Info reads what the phone tells of itself, and what is remembered of it.
 	Info(ctx context.Context) (PhoneInfo, error)
 

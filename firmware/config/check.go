@@ -9,10 +9,12 @@ import (
 	"os/user"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"phonerack/agent/mcp"
 	"phonerack/agent/planner/script"
 	"phonerack/agent/runner"
 	"phonerack/agent/skill/folder"
@@ -70,6 +72,7 @@ func (c *checker) all(conf *Config) {
 		c.fault("log.format", `log.format is %q: write "text" or "json"`, conf.Log.Format)
 	}
 	c.control(conf)
+	c.mcp(conf)
 }
 
 func (c *checker) skills(s *Skills) {
@@ -230,6 +233,36 @@ func (c *checker) streams(conf *Config) {
 		if reason := addressFault(s); reason != "" {
 			c.fault(key+".address", "the stream of slot %d has the address %q: %s", s.Slot, s.Address, reason)
 		}
+	}
+}
+
+// mcp reads the tokens, because without them nobody can be served over HTTP.
+func (c *checker) mcp(conf *Config) {
+	m := conf.MCP
+	for _, p := range m.Permissions {
+		if !slices.Contains(mcp.Permissions(), p) {
+			c.fault("mcp.permissions", "mcp.permissions has %q: choose from %s", p, strings.Join(mcp.Permissions(), ", "))
+		}
+	}
+	switch {
+	case m.Listen == "" && m.TokenFile == "":
+		return
+	case m.Listen == "":
+		c.fault("mcp.token_file", `mcp.token_file is there, but mcp.listen is missing: write it as "127.0.0.1:8472", or leave both out`)
+		return
+	case m.TokenFile == "":
+		c.fault("mcp.listen", "mcp.listen is there, but mcp.token_file is missing: name a file of mode 0600 with a token, or leave both out")
+		return
+	}
+	if reason := addressFault(Stream{Address: "tcp:" + m.Listen}); reason != "" {
+		c.fault("mcp.listen", `mcp.listen is %q: write a loopback address and a port, such as "127.0.0.1:8472"; for other machines use ssh -L`, m.Listen)
+	}
+	raw, err := Secret(m.TokenFile, mcp.MaxTokenFile)
+	if err == nil {
+		conf.MCPTokens, err = mcp.ParseTokens(raw)
+	}
+	if err != nil {
+		c.fault("mcp.token_file", "mcp.token_file: %v", err)
 	}
 }
 

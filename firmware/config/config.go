@@ -14,6 +14,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
+	"phonerack/agent/mcp"
 	"phonerack/agent/planner/script"
 	"phonerack/agent/runner"
 	"phonerack/agent/skill/folder"
@@ -41,11 +42,14 @@ type Config struct {
 	Streams []Stream `toml:"stream"`
 	Log     Log      `toml:"log"`
 	Control Control  `toml:"control"`
+	MCP     MCP      `toml:"mcp"`
 
 	// Board is the board file; nil without USB.
 	Board *board.Board `toml:"-"`
 	// Bundle is the identity of the cloud; zero without one.
 	Bundle wire.Bundle `toml:"-"`
+	// MCPTokens are those of MCP.TokenFile; zero without one.
+	MCPTokens mcp.Tokens `toml:"-"`
 	// Scripted is the script planner with its rules; nil with another transport.
 	Scripted *script.Rules `toml:"-"`
 }
@@ -142,6 +146,14 @@ type Control struct {
 	MaxHold Duration `toml:"max_hold"` // longest hold of a slot
 }
 
+// MCP says whether clients of the Model Context Protocol are served.
+type MCP struct {
+	Enabled     bool     `toml:"enabled"`
+	Listen      string   `toml:"listen"`      // loopback address of HTTP, such as "127.0.0.1:8472"; "" for none
+	TokenFile   string   `toml:"token_file"`  // who may use HTTP: a file of mode 0600
+	Permissions []string `toml:"permissions"` // of mcp.Permissions, that clients have
+}
+
 // Duration is a time.Duration written as in "15m".
 type Duration time.Duration
 
@@ -166,6 +178,7 @@ func defaults() Config {
 		USB:     USB{Enabled: true, Sysfs: "/sys"},
 		Log:     Log{Format: "text"},
 		Control: Control{MaxHold: Duration(15 * time.Minute)},
+		MCP:     MCP{Enabled: true},
 	}
 }
 
@@ -216,7 +229,7 @@ func (c *Config) resolve(base string) {
 	if c.Control.Socket == "" {
 		c.Control.Socket = filepath.Join(c.Rack.Runtime, "rackd.sock")
 	}
-	for _, p := range []*string{&c.Rack.Board, &c.Rack.State, &c.Rack.Runtime, &c.Planner.Rules, &c.Planner.Direct.KeyFile, &c.Cloud.Identity, &c.Helpers.Folder, &c.USB.Sysfs, &c.Control.Socket} {
+	for _, p := range []*string{&c.Rack.Board, &c.Rack.State, &c.Rack.Runtime, &c.Planner.Rules, &c.Planner.Direct.KeyFile, &c.Cloud.Identity, &c.Helpers.Folder, &c.USB.Sysfs, &c.Control.Socket, &c.MCP.TokenFile} {
 		if *p != "" && !filepath.IsAbs(*p) {
 			*p = filepath.Join(base, *p)
 		}

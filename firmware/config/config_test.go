@@ -75,6 +75,10 @@ func TestFaultsSayWhereWhatAndWhatToDo(t *testing.T) {
 		{"unknown key", `id = "bench"`, "id = \"bench\"\nname = \"x\"", `c.toml:3:1: unknown key "rack.name": remove it or correct its spelling`},
 		{"unknown table", "[usb]", "[gpio]\nx = 1\n[usb]", `c.toml:9:2: unknown key "gpio": remove it or correct its spelling`},
 		{"syntax", "[usb]", "[usb", `c.toml:9:5: expected ']' to close table name: correct the TOML here`},
+		{"MCP without a token", "[usb]", "[mcp]\nlisten = \"127.0.0.1:8472\"\n[usb]", `c.toml:10:1: mcp.listen is there, but mcp.token_file is missing: name a file of mode 0600 with a token, or leave both out`},
+		{"MCP without an address", "[usb]", "[mcp]\ntoken_file = \"rules.yaml\"\n[usb]", `c.toml:10:1: mcp.token_file is there, but mcp.listen is missing: write it as "127.0.0.1:8472", or leave both out`},
+		{"MCP for everybody", "[usb]", "[mcp]\nlisten = \"0.0.0.0:8472\"\ntoken_file = \"none\"\n[usb]", `c.toml:10:1: mcp.listen is "0.0.0.0:8472": write a loopback address and a port, such as "127.0.0.1:8472"; for other machines use ssh -L`},
+		{"MCP that may install", "[usb]", "[mcp]\npermissions = [\"install\"]\n[usb]", `c.toml:10:1: mcp.permissions has "install": choose from stop, clipboard, files`},
 		{"wrong type", "enabled = false", `enabled = "no"`, `c.toml:10:11: usb.enabled has a wrong value: give it true or false`},
 		{"slot as text", "slot = 1", `slot = "1"`, `c.toml:13:8: stream.slot has a wrong value: give it a number from 1 to 999`},
 		{"no id", `id = "bench"`, "", `c.toml:1:2: rack.id is missing: give this rack a name, such as id = "rack-1"`},
@@ -190,6 +194,40 @@ func TestPicturesOfThePlannerAreChosen(t *testing.T) {
 func TestUnreadableFileIsSaid(t *testing.T) {
 	if _, err := Load(filepath.Join(t.TempDir(), "none.toml")); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
+	}
+}
+
+func TestMCPTokensAreASecretFile(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string, mode fs.FileMode) string {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.WriteFile(path, []byte(text), mode), os.Chmod(path, mode)); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	write("rules.yaml", rules, 0o644)
+	token := strings.Repeat("k", 40)
+	file := write("c.toml", good+"[mcp]\nlisten = \"127.0.0.1:8472\"\ntoken_file = \"mcp.token\"\n", 0o644)
+	for _, c := range []struct {
+		text string
+		mode fs.FileMode
+		want string
+	}{
+		{"desk " + token, 0o600, ""},
+		{"desk " + token, 0o640, "mcp.token_file: " + filepath.Join(dir, "mcp.token") + " can be read by others: make it private with chmod 600"},
+		{"short", 0o600, "mcp.token_file: line 1 has a token of 5 characters: use 32 to 512 random ones"},
+		{"", 0o600, "mcp.token_file: " + filepath.Join(dir, "mcp.token") + " is empty"},
+	} {
+		write("mcp.token", c.text, c.mode)
+		loaded, err := Load(file)
+		switch {
+		case c.want == "" && err != nil, c.want != "" && (err == nil || !strings.HasSuffix(err.Error(), c.want)):
+			t.Errorf("%q with mode %o: %v", c.text, c.mode, err)
+		case err == nil && (!loaded.MCP.Enabled || loaded.MCP.TokenFile != filepath.Join(dir, "mcp.token")):
+			t.Errorf("%+v", loaded.MCP)
+		}
 	}
 }
 

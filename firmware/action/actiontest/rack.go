@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"phonerack/agent/phone"
+	"phonerack/agent/planner"
 	"phonerack/firmware/action"
 	"phonerack/firmware/remembered"
 	"phonerack/sync/wire"
@@ -104,6 +105,23 @@ func (r *Rack) Text(_ context.Context, text string) (x, y int, err error) {
 
 // Under implements action.Phone.
 func (r *Rack) Under(fence action.Fence) action.Controls { return controls{r, fence} }
+
+// Tool implements action.Phone: what is called is in the log.
+func (r *Rack) Tool(ctx context.Context, fence action.Fence, actor string, d planner.Decision) (action.ToolOutcome, error) {
+	if fence == nil {
+		return action.ToolOutcome{Result: actor + " looks"}, r.did(ctx, "%s %s", d.Tool, d.Arguments)
+	}
+	return action.ToolOutcome{Wrote: true}, controls{r, fence}.write(ctx, "%s %s", d.Tool, d.Arguments)
+}
+
+// SpeakMCP implements action.Rack: it says the actor's name, and then what it hears.
+func (r *Rack) SpeakMCP(_ context.Context, actor action.Actor, in io.Reader, out io.Writer) error {
+	if _, err := io.WriteString(out, actor.Name+"\n"); err != nil {
+		return err
+	}
+	_, err := io.Copy(out, in)
+	return err
+}
 
 // Info implements action.Phone.
 func (r *Rack) Info(context.Context) (action.PhoneInfo, error) {

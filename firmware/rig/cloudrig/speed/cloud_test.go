@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	startTime = 3 * time.Minute // of a rackcloud, its building included
+	startTime = 3 * time.Minute  // of a rackcloud, its building included
 	patience  = 20 * time.Second // with anything that should take milliseconds
 )
 

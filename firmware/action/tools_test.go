@@ -1,0 +1,96 @@
+package action_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"phonerack/agent/planner"
+	"phonerack/agent/tools"
+	"phonerack/firmware/action"
+	"phonerack/firmware/lease"
+	"phonerack/sync/wire"
+)
+
+// TestEachToolIsAnAction holds the actions to what package tools says of its tools.
+func TestEachToolIsAnAction(t *testing.T) {
+	b := newBench()
+	left := map[string]bool{"finish": true, "fail": true, "ask_human": true, "install_app": true, "pull_file": true}
+	for _, tool := range tools.Default().Tools() {
+		d, err := b.Definition(action.ToolAction(tool.Name))
+		if left[tool.Name] {
+			if !wire.Is(err, wire.UnknownAction) {
+				t.Errorf("%s, which needs a task, is an action: %v", tool.Name, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		operator := tool.Role == tools.Operator
+		if (d.Role == action.Operator) != operator || d.NeedsLease != operator || d.Idempotent != tool.Annotations.Idempotent {
+			t.Errorf("%+v", d)
+		}
+		if !tool.Annotations.ReadOnly && !d.NeedsLease {
+			t.Errorf("%s writes without a lease", d.Name)
+		}
+		var schema struct {
+			Properties struct{ Arguments json.RawMessage }
+		}
+		if err := json.Unmarshal(d.Schema, &schema); err != nil {
+			t.Fatal(err)
+		}
+		var got, want any
+		if json.Unmarshal(schema.Properties.Arguments, &got) != nil || json.Unmarshal(tool.Schema, &want) != nil || fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("%s: schema %s", d.Name, schema.Properties.Arguments)
+		}
+		if _, err := planner.ParseSchema(d.Schema); err != nil {
+			t.Errorf("%s: %v", d.Name, err)
+		}
+	}
+}
+
+func TestToolsActUnderALease(t *testing.T) {
+	b := newBench()
+	if got, err := b.call("lee", "tool_tap", `{"slot":1,"arguments":{"element":3,"generation":7}}`); err != nil || !strings.Contains(got, `"wrote":true`) {
+		t.Errorf("%s %v", got, err)
+	}
+	if got, err := b.call("lee", "tool_observe", `{"slot":1}`); err != nil || !strings.Contains(got, "lee looks") {
+		t.Errorf("%s %v", got, err)
+	}
+	if want := "tap {\"element\":3,\"generation\":7}\nobserve {}"; b.rack.Log() != want {
+		t.Errorf("done: %q", b.rack.Log())
+	}
+	held, err := b.leases.Acquire(1, lease.Holder{Kind: lease.Hold, Who: "kim"}, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Release()
+	if _, err := b.call("lee", "tool_tap", `{"slot":1,"arguments":{"element":3,"generation":7}}`); !wire.Is(err, wire.SlotBusy) {
+		t.Errorf("during another's hold: %v", err)
+	}
+	if _, err := b.call("lee", "tool_observe", `{"slot":1}`); err != nil {
+		t.Errorf("looking: %v", err)
+	}
+	viewer := action.Actor{Name: "ida", Role: action.Viewer, Via: "test"}
+	if _, err := b.Call(context.Background(), viewer, "tool_tap", json.RawMessage(`{"slot":1}`), action.Pipes{}); !wire.Is(err, wire.Forbidden) {
+		t.Errorf("a viewer: %v", err)
+	}
+	if _, err := b.call("lee", "tool_tap", `{"slot":1,"element":3}`); !wire.Is(err, wire.BadRequest) {
+		t.Errorf("arguments beside the slot: %v", err)
+	}
+}
+
+func TestMCPIsAConversation(t *testing.T) {
+	b := newBench()
+	var out bytes.Buffer
+	operator := action.Actor{Name: "lee", Role: action.Operator, Via: "test"}
+	if _, err := b.Call(context.Background(), operator, "mcp", nil, action.Pipes{In: strings.NewReader("hello"), Out: &out}); err != nil || out.String() != "lee\nhello" {
+		t.Errorf("%q %v", out.String(), err)
+	}
+}
