@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"phonerack/cloud/catalog"
 	"phonerack/cloud/enroll"
 	"phonerack/cloud/fleet"
 	"phonerack/sync/wire"
@@ -18,6 +19,7 @@ type DecideFunc func(ctx context.Context, c enroll.Caller, req wire.PlanRequest,
 // Calls is what racks may ask, by type: the one table of both transports.
 type Calls struct {
 	fleet  *fleet.Fleet
+	skills *catalog.Catalog
 	decide DecideFunc
 	table  map[wire.Type]handler
 }
@@ -36,13 +38,14 @@ type request struct {
 type answer struct {
 	t    wire.Type
 	body any
+	data []byte // the attachment wire.BlobAttachment of a blob's part
 }
 
 type handler func(ctx context.Context, r *request) (answer, error)
 
 // NewCalls makes the table.
-func NewCalls(f *fleet.Fleet, decide DecideFunc) *Calls {
-	c := &Calls{fleet: f, decide: decide}
+func NewCalls(f *fleet.Fleet, skills *catalog.Catalog, decide DecideFunc) *Calls {
+	c := &Calls{fleet: f, skills: skills, decide: decide}
 	c.table = map[wire.Type]handler{
 		wire.TypeHello:         always(wire.TypeWelcome, f.Hello),
 		wire.TypePlanRequest:   on(c.plan),
@@ -52,6 +55,8 @@ func NewCalls(f *fleet.Fleet, decide DecideFunc) *Calls {
 		wire.TypeHeartbeat:     always(wire.TypeSync, f.Heartbeat),
 		wire.TypeQuestion:      always(wire.TypeTaskAck, f.Ask),
 		wire.TypeResult:        always(wire.TypeTaskAck, f.Result),
+		wire.TypeSkillChanges:  always(wire.TypeSkillManifest, skills.Changes),
+		wire.TypeBlobGet:       on(c.blob),
 		wire.TypePending:       always(wire.TypeCommands, f.Pending),
 		wire.TypeCommandStatus: on(c.status),
 		wire.TypeEvent:         on(c.event),
@@ -99,26 +104,31 @@ func on[B any](h func(context.Context, *request, B) (answer, error)) handler {
 func always[B, A any](t wire.Type, h func(context.Context, enroll.Caller, B) (A, error)) handler {
 	return on(func(ctx context.Context, r *request, b B) (answer, error) {
 		a, err := h(ctx, r.caller, b)
-		return answer{t, a}, err
+		return answer{t: t, body: a}, err
 	})
 }
 
 func (c *Calls) claim(ctx context.Context, r *request, b wire.Claim) (answer, error) {
 	lease, none, err := c.fleet.Claim(ctx, r.caller, b)
 	if lease != nil {
-		return answer{wire.TypeLease, lease}, err
+		return answer{t: wire.TypeLease, body: lease}, err
 	}
-	return answer{wire.TypeNone, none}, err
+	return answer{t: wire.TypeNone, body: none}, err
 }
 
 func (c *Calls) status(ctx context.Context, r *request, b wire.CommandStatus) (answer, error) {
 	a, err := c.fleet.CommandStatus(ctx, r.caller, b, r.picture)
-	return answer{wire.TypeCommandAck, a}, err
+	return answer{t: wire.TypeCommandAck, body: a}, err
+}
+
+func (c *Calls) blob(ctx context.Context, r *request, b wire.BlobGet) (answer, error) {
+	d, part, err := c.skills.Blob(ctx, r.caller, b)
+	return answer{t: wire.TypeBlobData, body: d, data: part}, err
 }
 
 func (c *Calls) event(ctx context.Context, r *request, b wire.Event) (answer, error) {
 	a, err := c.fleet.Event(ctx, r.caller, r.id, b)
-	return answer{wire.TypeEventAck, a}, err
+	return answer{t: wire.TypeEventAck, body: a}, err
 }
 
 func (c *Calls) state(ctx context.Context, r *request, b wire.State) (answer, error) {
@@ -130,9 +140,9 @@ func (c *Calls) state(ctx context.Context, r *request, b wire.State) (answer, er
 func (c *Calls) plan(ctx context.Context, r *request, b wire.PlanRequest) (answer, error) {
 	d, err := c.decision(ctx, r, b)
 	if err != nil {
-		return answer{wire.TypePlanFailure, wire.PlanFailure{RequestID: b.RequestID, Error: wire.From(err)}}, nil
+		return answer{t: wire.TypePlanFailure, body: wire.PlanFailure{RequestID: b.RequestID, Error: wire.From(err)}}, nil
 	}
-	return answer{wire.TypePlanDecision, d}, nil
+	return answer{t: wire.TypePlanDecision, body: d}, nil
 }
 
 func (c *Calls) decision(ctx context.Context, r *request, b wire.PlanRequest) (wire.PlanDecision, error) {

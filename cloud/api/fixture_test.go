@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"context"
+	"crypto/ed25519"
 	"encoding/json"
 	"errors"
 	"io"
@@ -26,6 +27,7 @@ import (
 	"go.uber.org/goleak"
 
 	"phonerack/cloud/bus"
+	"phonerack/cloud/catalog"
 	"phonerack/cloud/enroll"
 	"phonerack/cloud/fleet"
 	"phonerack/cloud/store"
@@ -72,6 +74,7 @@ type site struct {
 	store  *store.Store
 	office *enroll.Office
 	fleet  *fleet.Fleet
+	skills *catalog.Catalog
 	bus    *wireBus
 	link   *Link
 	server *Server
@@ -110,7 +113,12 @@ func openSite(t testing.TB, db, dir string) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.office = enroll.New(enroll.Options{Store: s.store, Vault: v, Authority: ca, Clock: s.clock, Broker: func() string { return "ssl://b:1" }})
+	s.office = enroll.New(enroll.Options{
+		Store: s.store, Vault: v, Authority: ca, Clock: s.clock, Broker: func() string { return "ssl://b:1" },
+		SkillKeys: func(ctx context.Context, tenant string) (map[string]ed25519.PublicKey, error) {
+			return s.skills.PublicKeys(ctx, tenant)
+		},
+	})
 	pusher := new(latePusher)
 	s.fleet = fleet.New(fleet.Options{Store: s.store, Push: pusher, Clock: s.clock, KIDs: func(ctx context.Context, c enroll.Caller) ([]string, error) {
 		r, err := s.office.Keys(ctx, c)
@@ -125,7 +133,8 @@ func openSite(t testing.TB, db, dir string) *site {
 		accepted(time.Minute)
 		return wire.PlanDecision{RequestID: req.RequestID, ToolName: "tap", Arguments: json.RawMessage(`{"element":3}`)}, nil
 	}
-	calls := NewCalls(s.fleet, func(ctx context.Context, c enroll.Caller, req wire.PlanRequest, screen []byte, accepted func(time.Duration)) (wire.PlanDecision, error) {
+	s.skills = catalog.New(catalog.Options{Store: s.store, Vault: v, Push: pusher, Clock: s.clock})
+	calls := NewCalls(s.fleet, s.skills, func(ctx context.Context, c enroll.Caller, req wire.PlanRequest, screen []byte, accepted func(time.Duration)) (wire.PlanDecision, error) {
 		return s.decide(ctx, c, req, screen, accepted)
 	})
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))

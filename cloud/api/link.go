@@ -206,7 +206,7 @@ func (l *Link) explain(ctx context.Context, in *incoming, r *wire.Refusal) {
 			return
 		}
 	}
-	l.reply(ctx, in, encoded(answer{wire.TypeError, r}))
+	l.reply(ctx, in, encoded(answer{t: wire.TypeError, body: r}))
 }
 
 // handle runs the call and encodes its answer.
@@ -219,7 +219,7 @@ func (l *Link) handle(ctx context.Context, in *incoming) reply {
 		limit = planTime
 		r.interim = func(t wire.Type, body any) {
 			select {
-			case interim <- encoded(answer{t, body}):
+			case interim <- encoded(answer{t: t, body: body}):
 			default: // the rack has been told often enough
 			}
 		}
@@ -250,7 +250,7 @@ func (l *Link) handle(ctx context.Context, in *incoming) reply {
 		case wire.Is(err, wire.Conflict) && in.m.Type == wire.TypeHello:
 			l.metrics.refused.WithLabelValues("session").Inc()
 		}
-		a = answer{wire.TypeError, wire.From(err)}
+		a = answer{t: wire.TypeError, body: wire.From(err)}
 	}
 	if in.m.Type == wire.TypeHello && err == nil {
 		l.sessions.set(in.caller, in.sess)
@@ -262,6 +262,7 @@ func (l *Link) handle(ctx context.Context, in *incoming) reply {
 type reply struct {
 	t    wire.Type
 	body json.RawMessage
+	data []byte // an attachment, of an answer that is not kept
 	// lasting: a repeated request gets it again. What may be another time better is not kept.
 	lasting bool
 }
@@ -279,7 +280,7 @@ func encoded(a answer) reply {
 		raw, _ = json.Marshal(wire.Refuse(wire.Internal, nil))
 		return reply{t: wire.TypeError, body: raw}
 	}
-	return reply{a.t, raw, lasting}
+	return reply{t: a.t, body: raw, data: a.data, lasting: lasting}
 }
 
 // reply sends an answer to the rack that asked.
@@ -300,9 +301,12 @@ func (l *Link) send(ctx context.Context, to enroll.Caller, keys wire.Keys, sess,
 		return err
 	}
 	m.Corr, m.Sess = corr, sess
+	if len(out.data) > 0 {
+		m.Attach(wire.BlobAttachment, "application/json", out.data)
+	}
 	frame, err := wire.Seal(topic, keys, m)
 	if errors.Is(err, wire.ErrTooLarge) && out.t != wire.TypeError {
-		return l.send(ctx, to, keys, sess, corr, kind, encoded(answer{wire.TypeError, wire.Refuse(wire.Internal, nil).Because(err)}))
+		return l.send(ctx, to, keys, sess, corr, kind, encoded(answer{t: wire.TypeError, body: wire.Refuse(wire.Internal, nil).Because(err)}))
 	}
 	if err != nil {
 		return err
@@ -325,8 +329,11 @@ func (l *Link) Push(ctx context.Context, to enroll.Caller, t wire.Type, body any
 		return errors.New("the rack has no session")
 	}
 	kind := wire.KindTask
-	if t == wire.TypeExecute {
+	switch t {
+	case wire.TypeExecute:
 		kind = wire.KindCommand
+	case wire.TypeSkillChanged:
+		kind = wire.KindSkill
 	}
 	raw, err := json.Marshal(body)
 	if err != nil {

@@ -94,10 +94,10 @@ func (r *repeats) drop(k repeatKey) {
 }
 
 // kept tells whether answers of a type are kept. A hello is guarded by generation and session, a plan request has an id
-// of its own in the store, and a lasting message may come again after any time.
+// of its own in the store, a lasting message may come again after any time, and what only reads is read again.
 func kept(t wire.Type) bool {
 	switch t {
-	case wire.TypeHello, wire.TypePlanRequest, wire.TypeState, wire.TypeTelemetry:
+	case wire.TypeHello, wire.TypePlanRequest, wire.TypeState, wire.TypeTelemetry, wire.TypeSkillChanges, wire.TypeBlobGet:
 		return false
 	}
 	return true

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"phonerack/agent/skill/model"
 	"phonerack/cloud/fleet"
 	"phonerack/cloud/store"
 	"phonerack/cloud/vault"
@@ -76,12 +75,12 @@ func (c *Catalog) signer(tenant string, keys []store.CatalogKey, known []string)
 }
 
 // PublicKeys gives what a rack of the tenant should trust from its enrolment on.
-func (c *Catalog) PublicKeys(ctx context.Context, tenant string) (model.Keys, error) {
+func (c *Catalog) PublicKeys(ctx context.Context, tenant string) (map[string]ed25519.PublicKey, error) {
 	all, err := c.keys(ctx, store.Scope{Tenant: tenant, Actor: "system"})
 	if err != nil {
 		return nil, err
 	}
-	keys := model.Keys{}
+	keys := map[string]ed25519.PublicKey{}
 	for _, k := range all {
 		keys[k.ID] = k.Public
 	}

@@ -2,6 +2,7 @@ package enroll
 
 import (
 	"context"
+	"crypto/ed25519"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
@@ -37,6 +38,8 @@ type Options struct {
 	Cache     time.Duration // how long another replica's revocation may go unseen by Keys and Authenticate; 0 is DefaultCache
 	Clock     func() time.Time
 	Log       *slog.Logger
+	// SkillKeys gives the keys that sign manifests of skills, for bundles. It may be nil.
+	SkillKeys func(ctx context.Context, tenant string) (map[string]ed25519.PublicKey, error)
 	// Ended is called after sets of a rack have ended, so that its connections end too. It may be nil.
 	Ended func(ctx context.Context, rack string)
 }
@@ -79,7 +82,7 @@ type minted struct {
 }
 
 // mint makes a set. number is what the store will call it, as far as can be told.
-func (o *Office) mint(tenant, rack string, number int) (minted, error) {
+func (o *Office) mint(ctx context.Context, tenant, rack string, number int) (minted, error) {
 	random := make([]byte, 32+wire.SecretBytes+8)
 	if _, err := rand.Read(random); err != nil {
 		return minted{}, err
@@ -101,6 +104,13 @@ func (o *Office) mint(tenant, rack string, number int) (minted, error) {
 		Certificate: string(certPEM), Key: string(keyPEM), CA: string(o.o.Authority.PEM()),
 		Broker: o.o.Broker(), BrokerPassword: password, API: o.o.API,
 	}
+	if o.o.SkillKeys != nil {
+		keys, err := o.o.SkillKeys(ctx, tenant)
+		if err != nil {
+			return minted{}, fmt.Errorf("the keys for manifests of skills: %w", err)
+		}
+		m.bundle.SkillKeys = wire.FormatSkillKeys(keys)
+	}
 	sealed, err := o.o.Vault.Seal(binding(tenant, rack, number), m.secret)
 	if err != nil {
 		return minted{}, fmt.Errorf("sealing the MAC secret: %w", err)
@@ -120,7 +130,7 @@ func binding(tenant, rack string, number int) vault.Binding {
 // Enrol makes a rack known and gives its first set. The bundle exists nowhere else.
 func (o *Office) Enrol(ctx context.Context, sc store.Scope, name string, tags []string) (wire.Bundle, error) {
 	id := store.NewID()
-	m, err := o.mint(sc.Tenant, id, 1)
+	m, err := o.mint(ctx, sc.Tenant, id, 1)
 	if err != nil {
 		return wire.Bundle{}, err
 	}
@@ -158,7 +168,7 @@ func (o *Office) replace(ctx context.Context, sc store.Scope, rack string,
 	if len(live) > 0 {
 		next = live[0].Number + 1
 	}
-	m, err := o.mint(sc.Tenant, rack, next)
+	m, err := o.mint(ctx, sc.Tenant, rack, next)
 	if err != nil {
 		return wire.Bundle{}, err
 	}

@@ -20,6 +20,7 @@ import (
 
 	"phonerack/cloud/api"
 	"phonerack/cloud/bus"
+	"phonerack/cloud/catalog"
 	"phonerack/cloud/durable"
 	"phonerack/cloud/enroll"
 	"phonerack/cloud/fleet"
@@ -110,6 +111,7 @@ type cloud struct {
 	store  *store.Store
 	office *enroll.Office
 	fleet  *fleet.Fleet
+	skills *catalog.Catalog
 	broker *broker
 	link   *api.Link
 	server *api.Server
@@ -178,8 +180,9 @@ func (k *cloud) listen(ctx context.Context) (err error) {
 		scheme = "http"
 	}
 	k.apiURL = scheme + "://" + at(names[0], k.public.Addr())
+	k.skills = catalog.New(catalog.Options{Store: k.store, Vault: k.vault, Push: late{&k.link}, Log: k.log})
 	k.office = enroll.New(enroll.Options{
-		Store: k.store, Vault: k.vault, Authority: k.authority, API: k.apiURL, Log: k.log,
+		Store: k.store, Vault: k.vault, Authority: k.authority, API: k.apiURL, Log: k.log, SkillKeys: k.skills.PublicKeys,
 		Broker: func() string { return k.broker.url },
 		Ended:  func(ctx context.Context, rack string) { k.broker.kick(ctx, rack) },
 	})
@@ -217,7 +220,7 @@ func (k *cloud) assemble(ctx context.Context) error {
 	if err := reportKeys(ctx, proxy, k.log); err != nil {
 		return err
 	}
-	calls := api.NewCalls(k.fleet, func(ctx context.Context, c enroll.Caller, req wire.PlanRequest, screen []byte, accepted func(time.Duration)) (wire.PlanDecision, error) {
+	calls := api.NewCalls(k.fleet, k.skills, func(ctx context.Context, c enroll.Caller, req wire.PlanRequest, screen []byte, accepted func(time.Duration)) (wire.PlanDecision, error) {
 		return proxy.Decide(ctx, planner.Caller{Tenant: c.Tenant, Host: c.Rack}, req, screen, accepted)
 	})
 	metrics := api.NewMetrics(reg)

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"crypto/ed25519"
 	"crypto/hkdf"
 	"crypto/sha256"
 	"encoding/base64"
@@ -8,6 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
+	"strings"
 )
 
 // MaxBundle bounds the file of a [Bundle], in bytes.
@@ -29,6 +33,9 @@ type Bundle struct {
 	Broker         string `json:"broker"`          // ssl://host:port and the like
 	BrokerPassword string `json:"broker_password"` // for a broker without client certificates; the user name is the rack
 	API            string `json:"api,omitempty"`   // https://host:port, for hosts that speak HTTP
+	// SkillKeys are the platform's public keys that sign manifests, as "id:base64" with one blank between two. A rack
+	// trusts them until a manifest names others.
+	SkillKeys string `json:"skill_keys,omitempty"`
 }
 
 // ParseBundle reads the file of a bundle, strictly.
@@ -51,6 +58,9 @@ func ParseBundle(raw []byte) (Bundle, error) {
 	if _, err := b.Keys(); err != nil {
 		return Bundle{}, err
 	}
+	if _, err := b.ManifestKeys(); err != nil {
+		return Bundle{}, err
+	}
 	return b, nil
 }
 
@@ -61,6 +71,29 @@ func (b Bundle) Keys() (Keys, error) {
 		return Keys{}, errors.New("the MAC secret is not base64")
 	}
 	return DeriveKeys(b.KID, secret)
+}
+
+// FormatSkillKeys writes keys for [Bundle.SkillKeys], by id.
+func FormatSkillKeys(keys map[string]ed25519.PublicKey) string {
+	var all []string
+	for _, id := range slices.Sorted(maps.Keys(keys)) {
+		all = append(all, id+":"+base64.StdEncoding.EncodeToString(keys[id]))
+	}
+	return strings.Join(all, " ")
+}
+
+// ManifestKeys reads SkillKeys. A bundle without any gives none.
+func (b Bundle) ManifestKeys() (map[string]ed25519.PublicKey, error) {
+	keys := map[string]ed25519.PublicKey{}
+	for word := range strings.FieldsSeq(b.SkillKeys) {
+		id, text, _ := strings.Cut(word, ":")
+		raw, err := base64.StdEncoding.Strict().DecodeString(text)
+		if err != nil || len(raw) != ed25519.PublicKeySize || !ValidID(id) || keys[id] != nil {
+			return nil, errors.New("the keys for manifests of skills are not id:base64, with one blank between two")
+		}
+		keys[id] = raw
+	}
+	return keys, nil
 }
 
 // String and LogValue keep the secrets out of logs.

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"crypto/ed25519"
 	"encoding/base64"
 	"fmt"
 	"strings"
@@ -11,6 +12,7 @@ import (
 func exampleBundle() Bundle {
 	return Bundle{
 		V: 1, Rack: "r1", Tenant: "default", Bearer: "the-bearer", KID: "k1",
+		SkillKeys: FormatSkillKeys(map[string]ed25519.PublicKey{"k2": bytes.Repeat([]byte{2}, 32), "k1": bytes.Repeat([]byte{1}, 32)}),
 		MACSecret: base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, SecretBytes)), Key: "the-key", BrokerPassword: "the-password",
 	}
 }
@@ -25,6 +27,9 @@ func TestABundleIsReadAsItWasWritten(t *testing.T) {
 	if err != nil || got != want {
 		t.Fatalf("got %+v, %v", got, err)
 	}
+	if keys, err := got.ManifestKeys(); err != nil || len(keys) != 2 || keys["k1"][0] != 1 || keys["k2"][31] != 2 {
+		t.Errorf("keys are %v, %v", keys, err)
+	}
 	for _, odd := range []string{
 		`{}`,
 		strings.Replace(string(raw), `"v": 1`, `"v": 2`, 1),
@@ -32,6 +37,9 @@ func TestABundleIsReadAsItWasWritten(t *testing.T) {
 		strings.Replace(string(raw), `"the-bearer"`, `""`, 1),
 		strings.Replace(string(raw), `"kid"`, `"KID"`, 1),
 		strings.Replace(string(raw), want.MACSecret, "YWJj", 1),
+		strings.Replace(string(raw), `"k1:`, `"k1:A`, 1),
+		strings.Replace(string(raw), `"k1:`, `"k2:`, 1),
+		strings.Replace(string(raw), `"k1:`, `"K1:`, 1),
 		string(raw) + "{}",
 	} {
 		if _, err := ParseBundle([]byte(odd)); err == nil {
