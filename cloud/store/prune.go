@@ -43,13 +43,40 @@ func (y *System) Prune(ctx context.Context, o PruneOptions) (p Pruned, err error
 	}
 	now := y.s.clock()
 	end := time.Now().Add(o.Budget) // a budget of real time, whatever the records' clock says
-	minute, day := now.Add(-usedWindows).Unix()/60, now.Add(-usedWindows).UTC().Format(dayForm)
 	p.Done = true
-	for _, j := range []struct {
-		count *int64
-		q     string
-		args  []any
-	}{
+	for _, j := range p.deletions(o, now) {
+		if err = y.batches(ctx, end, o.Batch, j.count, &p.Done, j.q, j.args); err != nil {
+			return p, err
+		}
+	}
+	removals, err := y.pruneRemovals(ctx, now.Add(-keptRemovals).UnixMilli())
+	p.Skills += removals
+	if err != nil {
+		return p, err
+	}
+	if !p.Done {
+		err = y.s.read(ctx, Scope{}, func(t *tx) error {
+			return t.row(`SELECT COUNT(*) FROM (SELECT d.step FROM tasks k CROSS JOIN decisions d WHERE `+prunable+` AND d.task = k.id LIMIT ?) due`,
+				ms(o.Before), mostLeft).Scan(&p.Left)
+		})
+		if err != nil {
+			return p, err
+		}
+	}
+	return p, y.shrink(ctx)
+}
+
+// deletion is a statement that removes a batch, and where its rows are counted. Its last argument is the batch's size.
+type deletion struct {
+	count *int64
+	q     string
+	args  []any // all but the last
+}
+
+// deletions are what a run does, in this order.
+func (p *Pruned) deletions(o PruneOptions, now time.Time) []deletion {
+	minute, day := now.Add(-usedWindows).Unix()/60, now.Add(-usedWindows).UTC().Format(dayForm)
+	return []deletion{
 		// The requests go first: without its decision a request could not be answered any more.
 		{&p.Requests, `DELETE FROM plan_requests WHERE (host, id) IN (SELECT r.host, r.id FROM tasks k CROSS JOIN plan_requests r
 			WHERE ` + prunable + ` AND r.task = k.id LIMIT ?)`, []any{ms(o.Before)}},
@@ -80,26 +107,7 @@ func (y *System) Prune(ctx context.Context, o PruneOptions) (p Pruned, err error
 			&p.Skills, `DELETE FROM blobs WHERE (tenant, sha256) IN (SELECT b.tenant, b.sha256 FROM blobs b WHERE b.at < ? AND NOT EXISTS (SELECT 1 FROM skills k
 			WHERE k.tenant = b.tenant AND k.id = b.skill AND k.sha256 = b.sha256 AND k.removed = 0) LIMIT ?)`, []any{now.Add(-keptBodies).UnixMilli()},
 		},
-	} {
-		if err = y.batches(ctx, end, o.Batch, j.count, &p.Done, j.q, j.args); err != nil {
-			return p, err
-		}
 	}
-	removals, err := y.pruneRemovals(ctx, now.Add(-keptRemovals).UnixMilli())
-	p.Skills += removals
-	if err != nil {
-		return p, err
-	}
-	if !p.Done {
-		err = y.s.read(ctx, Scope{}, func(t *tx) error {
-			return t.row(`SELECT COUNT(*) FROM (SELECT d.step FROM tasks k CROSS JOIN decisions d WHERE `+prunable+` AND d.task = k.id LIMIT ?) due`,
-				ms(o.Before), mostLeft).Scan(&p.Left)
-		})
-		if err != nil {
-			return p, err
-		}
-	}
-	return p, y.shrink(ctx)
 }
 
 // pruneRemovals forgets what was removed or ended before. From then on, older versions cannot be gone on from.
