@@ -89,7 +89,7 @@ func (r Retention) once(ctx context.Context) bool {
 		}
 	}
 	p, err := r.Store.Prune(ctx, o)
-	for kind, n := range map[string]int64{"decision": p.Decisions, "request": p.Requests, "audit": p.Audits, "window": p.Windows, "task": p.Tasks, "command": p.Commands, "account": p.Accounts} {
+	for kind, n := range map[string]int64{"decision": p.Decisions, "request": p.Requests, "audit": p.Audits, "window": p.Windows, "task": p.Tasks, "command": p.Commands, "account": p.Accounts, "skill": p.Skills} {
 		r.Metrics.pruned.WithLabelValues(kind).Add(float64(n))
 	}
 	switch {
@@ -100,9 +100,9 @@ func (r Retention) once(ctx context.Context) bool {
 		return true
 	}
 	r.Metrics.left.Set(float64(p.Left))
-	if p.Decisions+p.Requests+p.Audits+p.Tasks+p.Commands+p.Accounts > 0 {
+	if p.Decisions+p.Requests+p.Audits+p.Tasks+p.Commands+p.Accounts+p.Skills > 0 {
 		r.Logger.Info("old records removed", "decisions", p.Decisions, "requests", p.Requests, "audits", p.Audits, "tasks", p.Tasks,
-			"commands", p.Commands, "accounts", p.Accounts, "done", p.Done)
+			"commands", p.Commands, "accounts", p.Accounts, "skills", p.Skills, "done", p.Done)
 	}
 	return p.Done
 }
