@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -47,7 +48,7 @@ func Orders() []string {
 func noArgs(raw json.RawMessage) error {
 	var none map[string]any
 	if len(raw) > 0 && (wire.Unmarshal(raw, &none) != nil || len(none) > 0) {
-		return fmt.Errorf("it takes no arguments")
+		return errors.New("it takes no arguments")
 	}
 	return nil
 }
@@ -60,7 +61,7 @@ func identifyArgs(raw json.RawMessage) error {
 		Seconds *int `json:"seconds"`
 	}{}
 	if err := wire.Unmarshal(raw, &args); err != nil {
-		return fmt.Errorf("it takes the number of seconds alone")
+		return errors.New("it takes the number of seconds alone")
 	}
 	if args.Seconds != nil && (*args.Seconds < 1 || *args.Seconds > 600) {
 		return fmt.Errorf("seconds is %d where 1 to 600 are allowed", *args.Seconds)

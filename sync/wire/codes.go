@@ -120,7 +120,7 @@ const (
 	ReplayDiffers      Code = "replay_differs"      // a replay does not match its record
 )
 
-// Local codes about skills. A skill that the caller is not entitled to is answered
+// Codes about skills; resync_required is the cloud's. A skill that the caller is not entitled to is answered
 // with not_found, like one that does not exist.
 const (
 	SkillUnavailable Code = "skill_unavailable" // a flow template cannot be used with the tools that are registered
