@@ -75,8 +75,12 @@ func (r *Remains) readRack(state string) error {
 	}
 	defer db.Close()
 	return db.View(func(tx *bolt.Tx) error {
-		for err := range tx.Check() {
-			return fmt.Errorf("rackd.db: %w", err)
+		var damage error
+		for err := range tx.Check() { // to its end: the checker waits for who reads
+			damage = errors.Join(damage, err)
+		}
+		if damage != nil {
+			return fmt.Errorf("rackd.db: %w", damage)
 		}
 		if root := tx.Bucket([]byte("rackd")); root != nil {
 			if n := root.Get([]byte("boot")); len(n) == 8 {
@@ -163,10 +167,10 @@ func (r *Remains) readCloud(ctx context.Context, path string) error {
 	defer db.Close()
 	var verdict string
 	if err := db.QueryRowContext(ctx, "PRAGMA integrity_check").Scan(&verdict); err != nil || verdict != "ok" {
-		return fmt.Errorf("cloud.db: integrity check: %s, %w", verdict, err)
+		return fmt.Errorf("cloud.db: integrity check: %q, %v", verdict, err)
 	}
 	if n, err := count(ctx, db, "SELECT count(*) FROM pragma_foreign_key_check"); err != nil || n > 0 {
-		return fmt.Errorf("cloud.db: %d rows refer to nothing, %w", n, err)
+		return fmt.Errorf("cloud.db: %d rows refer to nothing, %v", n, err)
 	}
 	if n, err := count(ctx, db, "SELECT count(*) FROM sqlite_master WHERE name = 'tasks'"); err != nil || n == 0 {
 		return err // the power went before the tables were made

@@ -214,7 +214,7 @@ func (s *Site) enrol(ctx context.Context) error {
 	} {
 		out, exit, err := s.board.Run(ctx, "exec 2>&1; "+order)
 		if err != nil || exit != 0 {
-			return fmt.Errorf("%s: exit code %d, %w: %s", order, exit, err, out)
+			return fmt.Errorf("%s: exit code %d, %v: %s", order, exit, err, out)
 		}
 	}
 	return nil
