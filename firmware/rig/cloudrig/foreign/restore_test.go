@@ -91,8 +91,7 @@ func (s *restored) ends(id, want string) {
 func (s *restored) generation() (n int64) {
 	s.t.Helper()
 	var h struct {
-		Generation int64  `json:"generation"`
-		Presence   string `json:"presence"`
+		Generation int64 `json:"generation"`
 	}
 	s.must(s.Cloud.Ask(s.ctx, &h, "host", "show", s.rack))
 	return h.Generation
@@ -120,7 +119,7 @@ func (s *restored) sent(text string) {
 	}
 }
 
-// rebooted waits until slot 2 has been restarted so often.
+// rebooted wants slot 2 restarted so often.
 func (s *restored) rebooted(want int32) {
 	s.t.Helper()
 	if n := s.reboots[2].Load(); n != want {

@@ -133,6 +133,8 @@ func startEcho(b *testing.B, e echo) (url string) {
 		_ = p.Process.Kill()
 		_ = p.Wait()
 	})
+	limit := time.AfterFunc(startTime, func() { _ = p.Process.Kill() }) // which ends the reading
+	defer limit.Stop()
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
 		b.Fatalf("the echo does not start: %v", err)
