@@ -69,25 +69,29 @@ func Start(ctx context.Context, o Options) (*Cloud, error) {
 		}
 	}
 	c := &Cloud{Program: o.Program, o: o}
-	for i := range c.ports {
-		port, err := freePort()
-		if err != nil {
-			return nil, err
-		}
-		c.ports[i] = port
+	ports, err := FreePorts(len(c.ports))
+	if err != nil {
+		return nil, err
 	}
+	copy(c.ports[:], ports)
 	return c, c.Restart(ctx)
 }
 
-// freePort finds a port of the loopback that nobody has now.
-func freePort() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
+// FreePorts finds ports of the loopback that nobody has now.
+func FreePorts(n int) (ports []string, err error) {
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		defer l.Close() // after all are found, so that they differ
+		_, port, err := net.SplitHostPort(l.Addr().String())
+		if err != nil {
+			return nil, err
+		}
+		ports = append(ports, port)
 	}
-	defer l.Close()
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	return port, err
+	return ports, nil
 }
 
 // Restart starts rackcloud after it was stopped or killed.

@@ -45,15 +45,10 @@ func startCloud(t *testing.T, o cloudrig.Options) *cloudrig.Cloud {
 			t.Error(err)
 		}
 		if t.Failed() {
-			t.Logf("rackcloud:\n%s", tail(cloud.Log()))
+			t.Logf("rackcloud:\n%s", sitetest.Tail(cloud.Log()))
 		}
 	})
 	return cloud
-}
-
-func tail(log string) string {
-	lines := strings.Split(strings.TrimSpace(log), "\n")
-	return strings.Join(lines[max(0, len(lines)-60):], "\n")
 }
 
 // eventually waits until a thing is so.

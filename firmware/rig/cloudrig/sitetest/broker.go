@@ -39,7 +39,7 @@ func (b *Broker) Replicas(ctx context.Context, p Programs, dir string, n int, fl
 	for i := range n {
 		home := replica(dir, i)
 		if i > 0 {
-			if err := shareKeys(state(replica(dir, 0)), state(home)); err != nil {
+			if err := ShareKeys(state(replica(dir, 0)), state(home)); err != nil {
 				return all, err
 			}
 		}
@@ -57,8 +57,8 @@ func (b *Broker) Replicas(ctx context.Context, p Programs, dir string, n int, fl
 func replica(dir string, i int) string { return filepath.Join(dir, strconv.Itoa(i)) }
 func state(home string) string         { return filepath.Join(home, "state") }
 
-// shareKeys gives a replica what it needs of the first one's state folder.
-func shareKeys(from, to string) error {
+// ShareKeys gives a replica, by its state folder, what it needs of another's.
+func ShareKeys(from, to string) error {
 	if err := os.MkdirAll(to, 0o700); err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func StartMosquitto(ctx context.Context, p Programs, dir, files string) (*Broker
 			return nil, fmt.Errorf("run make setup, which installs mosquitto: %w", err)
 		}
 	}
-	ports, err := freePorts(2)
+	ports, err := cloudrig.FreePorts(2)
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +165,7 @@ func StartNATS(ctx context.Context, p Programs, dir, files string) (*Broker, err
 		return nil, fmt.Errorf("go build: %w\n%s", err, out)
 	}
 	const nodes = 3
-	ports, err := freePorts(3 * nodes)
+	ports, err := cloudrig.FreePorts(3 * nodes)
 	if err != nil {
 		return nil, err
 	}

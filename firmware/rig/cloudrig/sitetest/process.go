@@ -115,23 +115,6 @@ func (p *Process) hangUp() error {
 	return p.cmd.Process.Signal(syscall.SIGHUP)
 }
 
-// freePorts finds ports of the loopback that nobody has now.
-func freePorts(n int) (ports []string, err error) {
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, err
-		}
-		defer l.Close()
-		_, port, err := net.SplitHostPort(l.Addr().String())
-		if err != nil {
-			return nil, err
-		}
-		ports = append(ports, port)
-	}
-	return ports, nil
-}
-
 // closeAll closes what a broker is made of.
 func closeAll(all []*Process) error {
 	var errs []error

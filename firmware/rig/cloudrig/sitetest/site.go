@@ -207,19 +207,20 @@ func (s *Site) close() {
 		return
 	}
 	for _, c := range s.Clouds {
-		s.t.Logf("rackcloud:\n%s", tail(c.Log()))
+		s.t.Logf("rackcloud:\n%s", Tail(c.Log()))
 	}
 	if s.Broker != nil {
 		for _, n := range s.Broker.Nodes {
-			s.t.Logf("%s:\n%s", n.program, tail(n.Log()))
+			s.t.Logf("%s:\n%s", n.program, Tail(n.Log()))
 		}
 	}
 	if s.Rack != nil {
-		s.t.Logf("rackd:\n%s", tail(s.Rack.Log()))
+		s.t.Logf("rackd:\n%s", Tail(s.Rack.Log()))
 	}
 }
 
-func tail(log string) string {
+// Tail is the last 60 lines of a log.
+func Tail(log string) string {
 	lines := strings.Split(strings.TrimSpace(log), "\n")
 	return strings.Join(lines[max(0, len(lines)-60):], "\n")
 }

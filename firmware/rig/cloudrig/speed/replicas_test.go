@@ -14,6 +14,7 @@ import (
 
 	"phonerack/cloud/bus/bustest"
 	"phonerack/cloud/store/pgtest"
+	"phonerack/firmware/rig/cloudrig/sitetest"
 	"phonerack/sync/wire"
 )
 
@@ -87,18 +88,8 @@ func newFleet(b *testing.B) *replicated {
 func (f *replicated) start(b *testing.B) *cloud {
 	b.Helper()
 	dir := b.TempDir()
-	state := filepath.Join(dir, "state")
-	if err := os.Mkdir(state, 0o700); err != nil {
+	if err := sitetest.ShareKeys(filepath.Join(f.first, "state"), filepath.Join(dir, "state")); err != nil {
 		b.Fatal(err)
-	}
-	for _, name := range []string{"kek", "ca.pem", "ca.key"} {
-		raw, err := os.ReadFile(filepath.Join(f.first, "state", name))
-		if err == nil {
-			err = os.WriteFile(filepath.Join(state, name), raw, 0o600)
-		}
-		if err != nil {
-			b.Fatal(err)
-		}
 	}
 	c := startCloud(b, dir, "--dsn", f.dsn, "--broker", "shared", "--mqtt-url", f.broker.Replica.MQTT[0], "--broker-user", "cloud",
 		"--broker-password-file", f.secret, "--broker-address", f.broker.URLs[0])
