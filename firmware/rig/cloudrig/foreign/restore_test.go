@@ -143,10 +143,10 @@ func TestRestoredOldDatabaseRunsNothingAgain(t *testing.T) {
 
 func (s *restored) cloudsDatabase(dir string) {
 	copied := filepath.Join(dir, "copy.db")
-	running, queued := s.message(1, "running"), s.message(1, "queued")
-	busy := s.command("identify", "--slot", "2", "--args", `{"seconds":3}`)
+	busy := s.command("identify", "--slot", "2", "--args", `{"seconds":8}`) // longer than the task takes to begin
 	waiting := s.command("reboot", "--slot", "2")
 	s.reaches(busy.ID, wire.CommandRunning)
+	running, queued := s.message(1, "running"), s.message(1, "queued")
 	eventually(s.t, "the task runs", func() bool {
 		var task struct{ State string }
 		return s.Cloud.Ask(s.ctx, &task, "task", "show", running) == nil && task.State == "running"
@@ -186,7 +186,7 @@ func (s *restored) cloudsDatabase(dir string) {
 func (s *restored) racksDatabase() {
 	before := s.generation()
 	running := s.message(1, "running on the rack")
-	busy := s.command("identify", "--slot", "2", "--args", `{"seconds":3}`)
+	busy := s.command("identify", "--slot", "2", "--args", `{"seconds":5}`)
 	waiting := s.command("reboot", "--slot", "2")
 	s.reaches(busy.ID, wire.CommandRunning)
 	s.reaches(waiting.ID, wire.CommandAccepted)
