@@ -207,6 +207,48 @@ func TestATaskThatThisRackCannotDoIsGivenBack(t *testing.T) {
 	}
 }
 
+// TestATaskOfTheCloudSaysWhatItsResultLooksLike: the planner is told, and corrects a result that does not match.
+func TestATaskOfTheCloudSaysWhatItsResultLooksLike(t *testing.T) {
+	b := newBench(t, 1)
+	c := b.join(config.ByCloud)
+	var mu sync.Mutex
+	var asked []string
+	c.On(wire.TypePlanRequest, func(h linktest.Heard) {
+		var q wire.PlanRequest
+		if h.Decode(&q) != nil {
+			return
+		}
+		mu.Lock()
+		asked = append(asked, q.UserPrompt)
+		n := len(asked)
+		mu.Unlock()
+		args := `{"message":"found","result":{"price":4.5}}`
+		if n == 1 {
+			args = `{"message":"found","result":{"price":"4.5"}}`
+		}
+		c.Reply(h, wire.TypePlanAccepted, wire.PlanAccepted{RequestID: q.RequestID, DeadlineMS: 30_000})
+		c.Reply(h, wire.TypePlanDecision, wire.PlanDecision{RequestID: q.RequestID, ToolName: "finish", Arguments: []byte(args)})
+	})
+	b.phones[1].plug(t)
+	c.grant(wire.Task{TaskID: "t0", Goal: "look around", ResultSchema: []byte(`{"type":"object","$ref":"#"}`)}, 1, 2*time.Minute)
+	schema := `{"type":"object","required":["price"],"properties":{"price":{"type":"number"}}}`
+	c.grant(wire.Task{TaskID: "t1", Goal: "look around", ResultSchema: []byte(schema)}, 1, 2*time.Minute)
+	b.planner = nil
+	b.start()
+	if r := await[wire.Release](t, c, wire.TypeRelease, 0); r.TaskID != "t0" || r.Error == nil || r.Error.Code != wire.BadRequest {
+		t.Errorf("%+v", r)
+	}
+	result := await[wire.Result](t, c, wire.TypeResult, 0)
+	if result.TaskID != "t1" || result.Outcome != wire.Succeeded || string(result.Result) != `{"price":4.5}` || result.Steps != 2 {
+		t.Errorf("%+v", result)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if len(asked) != 2 || !strings.Contains(asked[0], `wanted: "{\"type\"`) || !strings.Contains(asked[1], "$.result.price does not match") {
+		t.Errorf("asked %q", asked)
+	}
+}
+
 // TestTheCloudsPlannerDecides is the turn of a rack without any provider's key: the question goes to the cloud with its
 // task, the answer comes back.
 func TestTheCloudsPlannerDecides(t *testing.T) {

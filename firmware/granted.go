@@ -184,8 +184,6 @@ func unsupported(t wire.Task) string {
 		return "tasks with skills"
 	case len(t.Inputs) > 0:
 		return "tasks with files from the cloud"
-	case len(t.ResultSchema) > 0 && string(t.ResultSchema) != "null":
-		return "tasks with a schema of their result"
 	}
 	return ""
 }
@@ -198,7 +196,7 @@ func specOf(a fleet.Assignment) (action.TaskSpec, error) {
 	}
 	args := action.TaskRunArgs{
 		SlotArgs: action.SlotArgs{Slot: a.Slot}, Goal: t.Goal, Params: t.Params, Steps: t.Budget.Steps, Seconds: int((t.Budget.MS + 999) / 1000),
-		Tokens: t.Budget.Tokens, Permissions: t.Permissions,
+		Tokens: t.Budget.Tokens, Permissions: t.Permissions, ResultSchema: t.ResultSchema,
 	}
 	return args.Spec()
 }

@@ -154,7 +154,7 @@ func (t *task) attempt(spec action.TaskSpec) (result runner.Result) {
 	task, attempt := t.name()
 	result, err := run.Run(t.ctx, runner.Task{
 		ID: task, Attempt: attempt, Goal: spec.Goal, Params: spec.Params, MaxSteps: spec.Steps, Tokens: spec.Tokens,
-		Permissions: spec.Permissions, KeepPopups: spec.LeavePopups, Deadline: time.Now().Add(spec.Within),
+		Permissions: spec.Permissions, KeepPopups: spec.LeavePopups, Result: spec.Result, Deadline: time.Now().Add(spec.Within),
 	})
 	if err != nil {
 		t.log.Error("trajectory is not whole", "err", err)

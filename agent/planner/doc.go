@@ -13,6 +13,7 @@
 //
 //	goal: "search the shop for a kettle and put it in the basket"
 //	param colour: "red"
+//	wanted: "{\"type\":\"object\",\"required\":[\"price\"]}"
 //	step 3 of 30
 //	past 1: launch_app {"package":"com.phonerack.shop"} -> done; screen changed: +9 -4 ~0
 //	past 2: tap {"element":1,"generation":4} on button "Search" id="com.phonerack.shop:id/go" -> done; no change
@@ -31,7 +32,8 @@
 // or "not seen"; after it may follow "; text verified", "; text unverified" or
 // "; text failed" and "; still moving". The call "popup" is no tool: a watcher
 // closed something that was in the way. A result line is what the tool of step N
-// read, an answer line what a person said to the question of step N. Params,
+// read, an answer line what a person said to the question of step N. The
+// wanted line is the JSON schema that the task's result has to match. Params, it,
 // past lines, results, answers and notes may be absent.
 //
 // The screen line may go on with "locked", "picture 720x1600" (the size in which

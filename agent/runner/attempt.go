@@ -3,6 +3,7 @@ package runner
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"log/slog"
 	"maps"
 	"slices"
@@ -68,6 +69,9 @@ func newAttempt(r *Runner, task Task) *attempt {
 	if r.Pictures == PicturesMarked {
 		a.system += marksPrompt
 	}
+	if task.Result != nil {
+		a.system += resultPrompt
+	}
 	a.limits.Steps = cmp.Or(task.MaxSteps, a.limits.Steps)
 	a.limits.Tokens = cmp.Or(task.Tokens, a.limits.Tokens)
 	if r.Ask == nil {
@@ -92,8 +96,13 @@ var defaultTools = tools.Default()
 func (a *attempt) header() record.Task {
 	phone := a.Device
 	phone.Name = cmp.Or(phone.Name, a.Phone)
+	var schema json.RawMessage
+	if a.task.Result != nil {
+		schema = json.RawMessage(a.task.Result.String())
+	}
 	return record.Task{
-		ID: a.task.ID, Attempt: a.task.Attempt, Goal: a.task.Goal, Params: slices.Sorted(maps.Keys(a.task.Params)),
+		ResultSchema: schema,
+		ID:           a.task.ID, Attempt: a.task.Attempt, Goal: a.task.Goal, Params: slices.Sorted(maps.Keys(a.task.Params)),
 		Permissions: a.task.Permissions, MaxSteps: a.limits.Steps, MaxTokens: a.limits.Tokens, Popups: !a.task.KeepPopups,
 		Slot: a.Slot, Phone: phone, Rack: a.Rack, Started: a.started,
 	}

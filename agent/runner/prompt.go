@@ -28,12 +28,19 @@ Each turn shows the goal, the steps taken so far and the elements on the screen 
 var marksPrompt = fmt.Sprintf("- In the picture, each box is an element that can be touched, with its index as the label; "+
 	"where the screen has no elements, dashed lines divide the picture into %[1]d columns, A and so on, and %[1]d rows, 1 and so on, so that you can tell the pixel of a point.\n", perception.GridCells)
 
+// resultPrompt goes on where the task says what its result looks like.
+const resultPrompt = `- The line "wanted" holds the JSON schema of the task's result. Give finish a result that matches it; a success without one is refused. If the schema cannot be filled in truthfully, end without success.
+`
+
 // userPrompt is the turn in the lines that package planner describes.
 func (a *attempt) userPrompt() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "goal: %s\n", quote(a.task.Goal))
 	for _, name := range slices.Sorted(maps.Keys(a.task.Params)) {
 		fmt.Fprintf(&b, "param %s: %s\n", name, quote(a.task.Params[name]))
+	}
+	if a.task.Result != nil {
+		fmt.Fprintf(&b, "wanted: %s\n", quote(a.task.Result.String()))
 	}
 	fmt.Fprintf(&b, "step %d of %d\n", a.turns+1, a.limits.Steps)
 	for _, line := range slices.Concat(a.past, a.learned.lines) {

@@ -16,6 +16,7 @@ import (
 	"phonerack/agent/runner/record"
 	"phonerack/agent/tools"
 	"phonerack/sync/wire"
+	"phonerack/sync/wire/resultschema"
 )
 
 // Observer looks at the phone; *perception.Observer implements it.
@@ -155,11 +156,12 @@ type Task struct {
 	Attempt     int
 	Goal        string
 	Params      map[string]string
-	Permissions []string  // of tools.Permissions
-	MaxSteps    int       // 0: the runner's limit
-	Tokens      int       // 0: the runner's limit
-	Deadline    time.Time // zero: none
-	KeepPopups  bool      // no watcher closes anything: the planner sees every popup
+	Permissions []string             // of tools.Permissions
+	MaxSteps    int                  // 0: the runner's limit
+	Tokens      int                  // 0: the runner's limit
+	Deadline    time.Time            // zero: none
+	Result      *resultschema.Schema // of what a success brings; nil: anything
+	KeepPopups  bool                 // no watcher closes anything: the planner sees every popup
 }
 
 // Outcome is how an attempt ended.

@@ -112,7 +112,7 @@ func (a *attempt) env() tools.Env {
 		Look: func(ctx context.Context) (*perception.Scene, error) {
 			return a.look(ctx, perception.Want{ImageIfThin: true}) // many looks may follow each other
 		},
-		Permissions: a.task.Permissions, Documents: a.Documents, Keep: a.Keep, Install: a.Install,
+		Permissions: a.task.Permissions, Documents: a.Documents, Keep: a.Keep, Install: a.Install, Result: a.task.Result,
 		Slot: a.Slot, Serial: a.Phone,
 	}
 }

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"unicode/utf8"
 
 	"phonerack/sync/wire"
+	"phonerack/sync/wire/resultschema"
 )
 
 // maxOptions bounds the answers that a question offers.
@@ -61,7 +63,7 @@ var finish = Tool{
 		"required": ["message"], "additionalProperties": false}`),
 	Annotations: Annotations{ReadOnly: true, Idempotent: true},
 	Role:        Viewer,
-	run: func(_ context.Context, _ Env, args json.RawMessage, out *Outcome) error {
+	run: func(_ context.Context, env Env, args json.RawMessage, out *Outcome) error {
 		call, err := decode[struct {
 			Success *bool           `json:"success"`
 			Message string          `json:"message"`
@@ -80,9 +82,24 @@ var finish = Tool{
 			}
 			out.Object = b.Bytes()
 		}
-		out.Finished, out.Success, out.Message = true, call.Success == nil || *call.Success, call.Message
+		success := call.Success == nil || *call.Success
+		if success {
+			if err := env.Result.Check(out.Object); err != nil {
+				out.Object = nil
+				return unfit(out.Tool, err)
+			}
+		}
+		out.Finished, out.Success, out.Message = true, success, call.Message
 		return nil
 	},
+}
+
+// unfit tells what of a result its task does not take.
+func unfit(tool string, err error) error {
+	if e, ok := errors.AsType[*resultschema.Error](err); ok {
+		return badArgument(tool, e.Path, e.Reason)
+	}
+	return wire.Refuse(wire.Internal, nil).Because(err)
 }
 
 var fail = Tool{

@@ -8,6 +8,7 @@ import (
 
 	"phonerack/agent/tools/toolstest"
 	"phonerack/sync/wire"
+	"phonerack/sync/wire/resultschema"
 )
 
 func TestTasksEnd(t *testing.T) {
@@ -43,6 +44,36 @@ func TestTasksEnd(t *testing.T) {
 	}
 	if out, err := do(t, toolstest.New(shop()).Env(), "fail", `{"reason":""}`); err == nil || out.Finished {
 		t.Errorf("%+v, %v", out, err)
+	}
+}
+
+func TestASuccessNeedsTheResultThatItsTaskWants(t *testing.T) {
+	schema, err := resultschema.Parse([]byte(`{"type":"object","required":["price"],"properties":{"price":{"type":"number"}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ tool, args, want string }{
+		{"finish", `{"message":"done","result":{"price":4.5}}`, ""},
+		{"finish", `{"message":"done","result":{"price":"4.5"}}`, "$.result.price does not match"},
+		{"finish", `{"message":"done","success":true,"result":{}}`, `missing properties: ["price"]`},
+		{"finish", `{"message":"done"}`, "$.result must be there"},
+		{"finish", `{"message":"sold out","success":false}`, ""},
+		{"finish", `{"message":"sold out","success":false,"result":{"seen":3}}`, ""},
+		{"fail", `{"reason":"sold out"}`, ""},
+	} {
+		env := toolstest.New(shop()).Env()
+		env.Result = schema
+		out, err := do(t, env, c.tool, c.args)
+		if c.want == "" {
+			if err != nil || !out.Finished {
+				t.Errorf("%s %s: %+v, %v", c.tool, c.args, out, err)
+			}
+			continue
+		}
+		wantRefusal(t, err, wire.BadArguments, c.want)
+		if out.Finished || out.Success || out.Object != nil {
+			t.Errorf("%s ends the task: %+v", c.args, out)
+		}
 	}
 }
 

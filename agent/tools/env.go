@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"phonerack/agent/perception"
+	"phonerack/sync/wire/resultschema"
 )
 
 // What a task may be permitted beyond looking, touching and typing.
@@ -44,6 +45,10 @@ type Env struct {
 	// Install opens a file that came with the task and tells its size. It knows the
 	// task's files by their names and opens nothing else.
 	Install func(ctx context.Context, name string) (io.ReadCloser, int64, error)
+
+	// Result holds what a success brings to the schema that the task came with; nil:
+	// it may bring anything or nothing.
+	Result *resultschema.Schema
 
 	Slot   int // for refusals, as Serial
 	Serial string

@@ -8,6 +8,7 @@ import (
 	"phonerack/cloud/enroll"
 	"phonerack/cloud/store"
 	"phonerack/sync/wire"
+	"phonerack/sync/wire/resultschema"
 )
 
 // Bounds of a task.
@@ -44,8 +45,9 @@ func (n NewTask) check() error {
 	switch {
 	case len(t.Inputs) > 0:
 		return wire.Refuse(wire.Unsupported, map[string]any{"what": "tasks with files (inputs)"})
-	case len(t.ResultSchema) > 0 && string(t.ResultSchema) != "null":
-		return wire.Refuse(wire.Unsupported, map[string]any{"what": "tasks with a schema of their result (result_schema)"})
+	}
+	if _, err := resultschema.Parse(t.ResultSchema); err != nil {
+		return bad("%s", err)
 	}
 	return nil
 }

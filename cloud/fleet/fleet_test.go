@@ -21,17 +21,19 @@ func TestATaskThatCannotBeIsNotQueued(t *testing.T) {
 		task wire.Task
 		code wire.Code
 	}{
-		"with an id":          {wire.Task{TaskID: "x", Goal: "g"}, wire.BadRequest},
-		"without a goal":      {wire.Task{}, wire.BadRequest},
-		"a goal too long":     {wire.Task{Goal: strings.Repeat("x", 33<<10)}, wire.BadRequest},
-		"steps below zero":    {wire.Task{Goal: "g", Budget: wire.Budget{Steps: -1}}, wire.BadRequest},
-		"a deadline too soon": {wire.Task{Goal: "g", NotBefore: 5, Deadline: 5}, wire.BadRequest},
-		"many skills":         {wire.Task{Goal: "g", Skills: many}, wire.BadRequest},
-		"a rack that is none": {wire.Task{Goal: "g", Target: wire.Target{Rack: "No Id"}}, wire.BadRequest},
-		"a slot that is none": {wire.Task{Goal: "g", Target: wire.Target{Slot: -1}}, wire.BadRequest},
-		"files":               {wire.Task{Goal: "g", Inputs: []wire.Input{{Name: "a.pdf"}}}, wire.Unsupported},
-		"a result's schema":   {wire.Task{Goal: "g", ResultSchema: json.RawMessage(`{"type":"object"}`)}, wire.Unsupported},
-		"too large":           {wire.Task{Goal: "g", Params: map[string]string{"p": strings.Repeat("x", 100<<10)}}, wire.PayloadTooLarge},
+		"with an id":            {wire.Task{TaskID: "x", Goal: "g"}, wire.BadRequest},
+		"without a goal":        {wire.Task{}, wire.BadRequest},
+		"a goal too long":       {wire.Task{Goal: strings.Repeat("x", 33<<10)}, wire.BadRequest},
+		"steps below zero":      {wire.Task{Goal: "g", Budget: wire.Budget{Steps: -1}}, wire.BadRequest},
+		"a deadline too soon":   {wire.Task{Goal: "g", NotBefore: 5, Deadline: 5}, wire.BadRequest},
+		"many skills":           {wire.Task{Goal: "g", Skills: many}, wire.BadRequest},
+		"a rack that is none":   {wire.Task{Goal: "g", Target: wire.Target{Rack: "No Id"}}, wire.BadRequest},
+		"a slot that is none":   {wire.Task{Goal: "g", Target: wire.Target{Slot: -1}}, wire.BadRequest},
+		"files":                 {wire.Task{Goal: "g", Inputs: []wire.Input{{Name: "a.pdf"}}}, wire.Unsupported},
+		"a remote schema":       {wire.Task{Goal: "g", ResultSchema: json.RawMessage(`{"type":"object","properties":{"a":{"$ref":"https://example.com/a"}}}`)}, wire.BadRequest},
+		"a schema of no object": {wire.Task{Goal: "g", ResultSchema: json.RawMessage(`{"type":"string"}`)}, wire.BadRequest},
+		"a large schema":        {wire.Task{Goal: "g", ResultSchema: json.RawMessage(`{"type":"object","title":"` + strings.Repeat("<", 4<<10) + `"}`)}, wire.BadRequest},
+		"too large":             {wire.Task{Goal: "g", Params: map[string]string{"p": strings.Repeat("x", 100<<10)}}, wire.PayloadTooLarge},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, _, err := b.Submit(t.Context(), acme, fleet.NewTask{Task: c.task})
@@ -43,6 +45,43 @@ func TestATaskThatCannotBeIsNotQueued(t *testing.T) {
 	if len(all) > 0 {
 		t.Errorf("%d tasks are there", len(all))
 	}
+}
+
+// TestASuccessWithoutTheResultThatItsTaskWantsIsAFailure: racks look at that themselves; an older one does not.
+func TestASuccessWithoutTheResultThatItsTaskWantsIsAFailure(t *testing.T) {
+	b := newBench(t)
+	c := b.rack("r1")
+	schema := json.RawMessage(`{"type": "object", "required": ["price"], "properties": {"price": {"type": "number"}}}`)
+	for i, one := range []struct {
+		outcome wire.Outcome
+		result  string
+		want    wire.TaskState
+	}{
+		{wire.Succeeded, `{"price":4.5}`, wire.TaskSucceeded},
+		{wire.Succeeded, `{"price":"4.5"}`, wire.TaskFailure},
+		{wire.Succeeded, ``, wire.TaskFailure},
+		{wire.Failed, ``, wire.TaskFailure},
+		{wire.Cancelled, ``, wire.TaskStopped},
+	} {
+		id := b.submit(wire.Task{ResultSchema: schema})
+		l := b.lease(c, fmt.Sprintf("c%d", i))
+		if l.Task.TaskID != id || string(l.Task.ResultSchema) != `{"type":"object","required":["price"],"properties":{"price":{"type":"number"}}}` {
+			t.Fatalf("%+v", l.Task)
+		}
+		_, err := b.Result(t.Context(), c, wire.Result{TaskID: id, Attempt: 1, Outcome: one.outcome, Result: json.RawMessage(one.result)})
+		b.ok(err)
+		a := b.state(id, one.want).Attempts[0]
+		if mismatch := one.outcome == wire.Succeeded && one.want == wire.TaskFailure; (a.Error != nil) != mismatch {
+			t.Errorf("%+v: %v", one, a.Error)
+		} else if mismatch {
+			b.wants(a.Error, wire.ResultMismatch)
+		}
+		if string(a.Result) != one.result {
+			t.Errorf("the result is %s", a.Result)
+		}
+	}
+	_, err := b.Result(t.Context(), c, wire.Result{TaskID: "gone", Attempt: 1, Outcome: wire.Succeeded})
+	b.wants(err, wire.NotYourTask)
 }
 
 func TestTheSameKeyIsTheSameTaskUnlessItSaysSomethingElse(t *testing.T) {

@@ -3,11 +3,13 @@ package fleet
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"phonerack/cloud/enroll"
 	"phonerack/cloud/store"
 	"phonerack/sync/wire"
+	"phonerack/sync/wire/resultschema"
 )
 
 // noTaskRetry is when a slot without a task asks again.
@@ -143,7 +145,18 @@ func (f *Fleet) Result(ctx context.Context, c enroll.Caller, b wire.Result) (wir
 	}
 	outcome := store.TaskState(b.Outcome)
 	switch b.Outcome {
-	case wire.Succeeded, wire.Failed, wire.Cancelled, wire.Lost:
+	case wire.Succeeded:
+		unfit, err := f.unfit(ctx, c, b)
+		if err != nil {
+			return wire.Ack{}, ofRack(err, b.TaskID, b.Attempt)
+		}
+		if unfit != nil {
+			outcome = store.Failed
+			if cause, err = marshalRefusal(unfit); err != nil {
+				return wire.Ack{}, err
+			}
+		}
+	case wire.Failed, wire.Cancelled, wire.Lost:
 	default:
 		return wire.Ack{}, bad("the outcome %.40q is not known", string(b.Outcome))
 	}
@@ -151,6 +164,30 @@ func (f *Fleet) Result(ctx context.Context, c enroll.Caller, b wire.Result) (wir
 		Ref: store.Ref{Task: b.TaskID, Attempt: b.Attempt}, Host: c.Rack, Outcome: outcome, Wrote: b.Wrote, Steps: b.Steps, Result: result, Error: cause,
 	})
 	return wire.Ack{Ignored: !ack.Applied}, ofRack(err, b.TaskID, b.Attempt)
+}
+
+// unfit tells why a success does not count: its result is not what its task wants. Racks look at that themselves; nobody
+// has to believe them.
+func (f *Fleet) unfit(ctx context.Context, c enroll.Caller, b wire.Result) (*wire.Refusal, error) {
+	t, err := f.store.Task(ctx, c.Scope(), b.TaskID)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, nil // and the store says so in its own words
+	}
+	if err != nil {
+		return nil, err
+	}
+	w, err := wireTask(t)
+	if err != nil {
+		return nil, err
+	}
+	schema, err := resultschema.Parse(w.ResultSchema)
+	if err != nil {
+		return nil, err
+	}
+	if e, ok := errors.AsType[*resultschema.Error](schema.Check(b.Result)); ok {
+		return wire.Refuse(wire.ResultMismatch, map[string]any{"path": e.Path, "reason": e.Reason}), nil
+	}
+	return nil, nil
 }
 
 // questionBody and resultBody are what the store keeps of a question and of a result.

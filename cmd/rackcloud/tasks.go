@@ -14,6 +14,7 @@ import (
 	"phonerack/cloud/fleet"
 	"phonerack/cmd/internal/table"
 	"phonerack/sync/wire"
+	"phonerack/sync/wire/resultschema"
 )
 
 const (
@@ -31,25 +32,26 @@ type taskCommands struct {
 }
 
 type taskSubmit struct {
-	Goal       string            `help:"What to reach, in words."`
-	File       string            `help:"The task as a JSON file, as on the wire, instead of the other flags." placeholder:"FILE"`
-	Rack       string            `help:"Only this rack."`
-	Slot       int               `help:"Only this slot."`
-	Phone      string            `help:"Only the phone with this serial number."`
-	Tag        string            `help:"Only racks with this tag."`
-	App        string            `help:"Only phones with this package."`
-	Skill      []string          `help:"A skill that the task needs; may be repeated."`
-	Param      map[string]string `mapsep:"none" help:"A value that the goal needs; may be repeated." placeholder:"NAME=VALUE"`
-	Permission []string          `help:"What the task may do besides touching and typing; may be repeated." placeholder:"NAME"`
-	Steps      int               `help:"At most this many steps." placeholder:"N"`
-	Within     time.Duration     `help:"At most this long once it runs." placeholder:"DURATION"`
-	Tokens     int               `help:"At most this many tokens." placeholder:"N"`
-	Start      time.Time         `help:"Not before, RFC 3339." placeholder:"TIME"`
-	Deadline   time.Time         `help:"Fails if it is still queued then, RFC 3339." placeholder:"TIME"`
-	Priority   int               `help:"The higher, the sooner."`
-	Repeatable bool              `help:"It may be done again after an attempt that was lost."`
-	Key        string            `help:"The same key again is the same task, not a second one."`
-	Wait       bool              `help:"Wait for its end; the exit code is 1 unless it succeeded."`
+	Goal         string            `help:"What to reach, in words."`
+	File         string            `help:"The task as a JSON file, as on the wire, instead of the other flags." placeholder:"FILE"`
+	Rack         string            `help:"Only this rack."`
+	Slot         int               `help:"Only this slot."`
+	Phone        string            `help:"Only the phone with this serial number."`
+	Tag          string            `help:"Only racks with this tag."`
+	App          string            `help:"Only phones with this package."`
+	Skill        []string          `help:"A skill that the task needs; may be repeated."`
+	Param        map[string]string `mapsep:"none" help:"A value that the goal needs; may be repeated." placeholder:"NAME=VALUE"`
+	Permission   []string          `help:"What the task may do besides touching and typing; may be repeated." placeholder:"NAME"`
+	Steps        int               `help:"At most this many steps." placeholder:"N"`
+	Within       time.Duration     `help:"At most this long once it runs." placeholder:"DURATION"`
+	Tokens       int               `help:"At most this many tokens." placeholder:"N"`
+	Start        time.Time         `help:"Not before, RFC 3339." placeholder:"TIME"`
+	Deadline     time.Time         `help:"Fails if it is still queued then, RFC 3339." placeholder:"TIME"`
+	Priority     int               `help:"The higher, the sooner."`
+	ResultSchema string            `help:"A file with the JSON Schema that the result must match; without a match the task does not succeed." placeholder:"FILE"`
+	Repeatable   bool              `help:"It may be done again after an attempt that was lost."`
+	Key          string            `help:"The same key again is the same task, not a second one."`
+	Wait         bool              `help:"Wait for its end; the exit code is 1 unless it succeeded."`
 }
 
 func (c taskSubmit) Run(s *session) error {
@@ -102,6 +104,16 @@ func (c taskSubmit) task() (wire.Task, error) {
 	}
 	if !c.Deadline.IsZero() {
 		t.Deadline = c.Deadline.UnixMilli()
+	}
+	if c.ResultSchema != "" {
+		raw, err := os.ReadFile(c.ResultSchema)
+		if err != nil {
+			return t, err
+		}
+		if _, err := resultschema.Parse(raw); err != nil {
+			return t, fmt.Errorf("%s: %w", c.ResultSchema, err)
+		}
+		t.ResultSchema = raw
 	}
 	return t, nil
 }

@@ -16,6 +16,7 @@ import (
 	"phonerack/cmd/internal/table"
 	"phonerack/firmware/action"
 	"phonerack/sync/wire"
+	"phonerack/sync/wire/resultschema"
 )
 
 type taskCommands struct {
@@ -29,17 +30,18 @@ type taskCommands struct {
 }
 
 type taskRun struct {
-	Slot       int               `required:"" help:"Number of the slot."`
-	Goal       string            `required:"" help:"What to reach, in words."`
-	Param      map[string]string `mapsep:"none" help:"A value that the goal needs; may be repeated." placeholder:"NAME=VALUE"`
-	Steps      int               `help:"At most this many steps." placeholder:"N"`
-	Within     time.Duration     `help:"At most this long, such as 10m." placeholder:"DURATION"`
-	Tokens     int               `help:"At most this many tokens for the planner, as estimated." placeholder:"N"`
-	Permission []string          `help:"What the task may do besides touching and typing; may be repeated." placeholder:"NAME"`
-	Input      map[string]string `mapsep:"none" help:"A file for the task, by the name that the goal calls it; may be repeated." placeholder:"NAME=FILE"`
-	Popups     bool              `help:"Close the usual popups without asking the planner." default:"true" negatable:""`
-	Trajectory string            `help:"Copy pictures and steps into this folder." placeholder:"DIR"`
-	Detach     bool              `help:"Only start it."`
+	Slot         int               `required:"" help:"Number of the slot."`
+	Goal         string            `required:"" help:"What to reach, in words."`
+	Param        map[string]string `mapsep:"none" help:"A value that the goal needs; may be repeated." placeholder:"NAME=VALUE"`
+	Steps        int               `help:"At most this many steps." placeholder:"N"`
+	Within       time.Duration     `help:"At most this long, such as 10m." placeholder:"DURATION"`
+	Tokens       int               `help:"At most this many tokens for the planner, as estimated." placeholder:"N"`
+	Permission   []string          `help:"What the task may do besides touching and typing; may be repeated." placeholder:"NAME"`
+	Input        map[string]string `mapsep:"none" help:"A file for the task, by the name that the goal calls it; may be repeated." placeholder:"NAME=FILE"`
+	ResultSchema string            `help:"A file with the JSON Schema that the result must match; without a match the task does not succeed." placeholder:"FILE"`
+	Popups       bool              `help:"Close the usual popups without asking the planner." default:"true" negatable:""`
+	Trajectory   string            `help:"Copy pictures and steps into this folder." placeholder:"DIR"`
+	Detach       bool              `help:"Only start it."`
 }
 
 func (c taskRun) Run(s *session) error {
@@ -50,6 +52,14 @@ func (c taskRun) Run(s *session) error {
 	var err error
 	if args.Inputs, err = s.leave(c.Input); err != nil {
 		return err
+	}
+	if c.ResultSchema != "" {
+		if args.ResultSchema, err = os.ReadFile(c.ResultSchema); err != nil {
+			return err
+		}
+		if _, err := resultschema.Parse(args.ResultSchema); err != nil {
+			return fmt.Errorf("%s: %w", c.ResultSchema, err)
+		}
 	}
 	var status action.TaskStatus
 	if err := s.client.Call(s.ctx, "task_run", args, &status); err != nil {

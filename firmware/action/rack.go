@@ -12,6 +12,7 @@ import (
 	"phonerack/firmware/lease"
 	"phonerack/firmware/remembered"
 	"phonerack/sync/wire"
+	"phonerack/sync/wire/resultschema"
 )
 
 // Fence is asked before each write to a phone.
@@ -178,6 +179,8 @@ type TaskSpec struct {
 	Permissions []string          // of tools.Permissions
 	Inputs      map[string]string // name -> sha256 of a file that PutInput kept
 	LeavePopups bool              // leave every popup to the planner
+
+	Result *resultschema.Schema // of what a success brings; nil: anything
 }
 
 // TaskState is where a task stands.

@@ -27,6 +27,10 @@ func schemaOf[A any]() json.RawMessage {
 		case reflect.Map:
 			p.Values = &property{Type: jsonType(f.Type.Elem())}
 		case reflect.Slice:
+			if f.Type == reflect.TypeFor[json.RawMessage]() { // as it stands
+				p.Type = "object"
+				break
+			}
 			p.Items = &property{Type: jsonType(f.Type.Elem())}
 		}
 		properties[name] = p

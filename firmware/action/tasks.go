@@ -12,6 +12,7 @@ import (
 
 	"phonerack/agent/tools"
 	"phonerack/sync/wire"
+	"phonerack/sync/wire/resultschema"
 )
 
 // TaskRunArgs are the arguments of task_run.
@@ -26,6 +27,8 @@ type TaskRunArgs struct {
 	Permissions []string          `json:"permissions,omitempty" doc:"what the task may do besides touching and typing, such as install"`
 	Inputs      map[string]string `json:"inputs,omitempty" doc:"files for the task: a name, and the sha256 that input_put gave"`
 	LeavePopups bool              `json:"leave_popups,omitempty" doc:"leave every popup to the planner"`
+
+	ResultSchema json.RawMessage `json:"result_schema,omitempty" doc:"a JSON Schema that the result of a success must match"`
 }
 
 const (
@@ -137,10 +140,14 @@ func (a *TaskRunArgs) Spec() (TaskSpec, error) {
 	if err := a.validate(); err != nil {
 		return TaskSpec{}, err
 	}
+	result, err := resultschema.Parse(a.ResultSchema)
+	if err != nil {
+		return TaskSpec{}, err
+	}
 	spec := TaskSpec{
 		Slot: a.Slot, Goal: a.Goal, Params: a.Params,
 		Steps: a.Steps, Within: time.Duration(a.Seconds) * time.Second, Tokens: a.Tokens,
-		Permissions: a.Permissions, Inputs: a.Inputs, LeavePopups: a.LeavePopups,
+		Permissions: a.Permissions, Inputs: a.Inputs, LeavePopups: a.LeavePopups, Result: result,
 	}
 	if spec.Steps == 0 {
 		spec.Steps = defaultSteps

@@ -102,6 +102,7 @@ const (
 	DeadlinePassed     Code = "deadline_passed"     // the task's time is over
 	TaskCancelled      Code = "task_cancelled"      // someone cancelled the task
 	TaskFailed         Code = "task_failed"         // the planner gave up
+	ResultMismatch     Code = "result_mismatch"     // a success without the result that its task wants
 	TaskUnknown        Code = "task_unknown"        // no such task
 	RackFull           Code = "rack_full"           // the controller's own storage has no room left
 	LoopDetected       Code = "loop_detected"       // the same act on the same screen again and again

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"encoding/json"
 	"time"
 
 	"phonerack/sync/wire"
@@ -18,12 +19,15 @@ type Task struct {
 	Goal        string   `json:"goal"`
 	Params      []string `json:"params,omitempty"` // their names
 	Permissions []string `json:"permissions,omitempty"`
-	MaxSteps    int      `json:"max_steps"`
-	MaxTokens   int      `json:"max_tokens,omitempty"` // 0: no bound
-	Popups      bool     `json:"popups"`               // watchers were at work
-	Slot        int      `json:"slot"`
-	Phone       Phone    `json:"phone"`
-	Rack        string   `json:"rack,omitempty"` // version of the program
+
+	ResultSchema json.RawMessage `json:"result_schema,omitempty"`
+
+	MaxSteps  int    `json:"max_steps"`
+	MaxTokens int    `json:"max_tokens,omitempty"` // 0: no bound
+	Popups    bool   `json:"popups"`               // watchers were at work
+	Slot      int    `json:"slot"`
+	Phone     Phone  `json:"phone"`
+	Rack      string `json:"rack,omitempty"` // version of the program
 
 	Started time.Time `json:"started"`
 	End     *End      `json:"end,omitempty"` // nil: the attempt was cut off

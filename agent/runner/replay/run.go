@@ -17,6 +17,7 @@ import (
 	"phonerack/agent/runner/record"
 	"phonerack/agent/tools"
 	"phonerack/sync/wire"
+	"phonerack/sync/wire/resultschema"
 )
 
 // Phone is the phone that the record is taken again on. Source and Controls must
@@ -151,8 +152,12 @@ func (p *player) task() runner.Task {
 	for _, name := range t.Params {
 		params[name] = cmp.Or(p.options.Params[name], "(param "+name+")")
 	}
+	result, err := resultschema.Parse(t.ResultSchema)
+	if err != nil { // of a newer version; the acts tell
+		result = nil
+	}
 	return runner.Task{
-		Goal: t.Goal, Params: params, Permissions: t.Permissions, KeepPopups: !t.Popups, MaxSteps: len(p.acts) + 1,
+		Result: result, Goal: t.Goal, Params: params, Permissions: t.Permissions, KeepPopups: !t.Popups, MaxSteps: len(p.acts) + 1,
 	}
 }
 
