@@ -175,7 +175,8 @@ func (r *run) round(i int) nbd.Loss {
 	if kind == powerrig.Lossy {
 		off = r.Disk().Off()
 		if random.IntN(4) > 0 {
-			r.Disk().CutAtFlush(1 + random.IntN(150))
+			r.Disk().CutAtFlush(1 + random.IntN(60))
+			moment = 4 * r.start // it comes before, unless nothing is written any more
 		}
 	}
 	worked := make(chan struct{})
