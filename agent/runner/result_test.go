@@ -30,6 +30,9 @@ func TestThePlannerIsToldTheSchemaAndCorrectsItsResult(t *testing.T) {
 		if result.Steps != 3 || string(result.Object) != `{"price":4}` {
 			t.Errorf("%+v", result)
 		}
+		if len(p.requests) != 3 {
+			t.Fatalf("%d questions", len(p.requests))
+		}
 		for _, req := range p.requests {
 			if !strings.Contains(req.UserPrompt, "\nwanted: "+quote(priced)+"\nstep ") || !strings.Contains(req.SystemPrompt, `The line "wanted"`) {
 				t.Errorf("the planner is not told:\n%s\n%s", req.SystemPrompt, req.UserPrompt)
