@@ -119,6 +119,7 @@ const (
 	identifyTime   = 4 * time.Second // unless the command says another
 	maxIdentify    = 600             // seconds
 	identifyMargin = 15 * time.Second
+	brightTime     = 5 * time.Second // for the key that ends it, whatever else ends
 )
 
 // identify makes a person see which phone is in a slot, or which rack it is: then each phone that nobody else has blinks.
@@ -187,22 +188,38 @@ func (p phones) blink(ctx context.Context, slot int, lasts time.Duration) (_ fle
 	defer held.Release()
 	controls := l.phone.Under(held)
 	for begun := time.Now(); time.Since(begun) < lasts; {
-		for _, key := range []string{"sleep", "wakeup"} {
-			if err := controls.Key(ctx, key); err != nil {
-				return fleet.Report{}, err
-			}
-			select {
-			case <-time.After(blinkPause):
-			case <-ctx.Done():
-				err = errors.Join(err, context.Cause(ctx))
-			}
-		}
-		if err != nil {
+		if err := blinkOnce(ctx, controls); err != nil {
 			return fleet.Report{}, err
 		}
 	}
 	state, _ := s.snapshot()
 	return report(map[string]any{"slot": slot, "label": state.Label, "port": state.Port, "serial": state.Serial, "model": state.Model})
+}
+
+// blinkOnce makes a screen dark and bright again. It is bright in the end, also if the context ends in between.
+func blinkOnce(ctx context.Context, screen interface {
+	Key(ctx context.Context, name string) error
+},
+) error {
+	if err := screen.Key(ctx, "sleep"); err != nil {
+		return err
+	}
+	pause(ctx, blinkPause)
+	bright, cancel := context.WithTimeout(context.WithoutCancel(ctx), brightTime)
+	defer cancel()
+	if err := screen.Key(bright, "wakeup"); err != nil {
+		return err
+	}
+	pause(ctx, blinkPause)
+	return context.Cause(ctx)
+}
+
+// pause waits for a while, or until the context ends.
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
 }
 
 const (

@@ -40,15 +40,19 @@ func CreateFile(path string, content []byte, mode fs.FileMode) error {
 	return SyncFolder(filepath.Dir(path))
 }
 
-// MakeFolder makes a folder if it is not there, and those that it lies in.
+// MakeFolder makes a folder if it is not there, and those that it lies in. Each that it made outlives a power cut.
 func MakeFolder(path string, mode fs.FileMode) error {
-	if _, err := os.Stat(path); err == nil {
-		return nil
-	}
-	if err := os.MkdirAll(path, mode); err != nil {
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return SyncFolder(filepath.Dir(path))
+	parent := filepath.Dir(path)
+	if err := MakeFolder(parent, mode); err != nil {
+		return err
+	}
+	if err := os.Mkdir(path, mode); err != nil && !errors.Is(err, fs.ErrExist) { // somebody else may have made it meanwhile
+		return err
+	}
+	return SyncFolder(parent)
 }
 
 // SyncFolder makes durable what was made, renamed or removed in a folder. It does nothing on Windows, which cannot sync a
