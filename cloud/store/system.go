@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -172,7 +173,11 @@ func (y *System) Backup(ctx context.Context, path string) error {
 	if err = f.Sync(); err != nil {
 		return err
 	}
-	if err = os.Link(temp, path); err != nil { // not Rename, which would replace
+	err = os.Link(temp, path) // not Rename, which would replace
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%s is there already and is not replaced", path)
+	}
+	if err != nil {
 		return err
 	}
 	return durable.SyncFolder(filepath.Dir(path))
