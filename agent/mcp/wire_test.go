@@ -200,6 +200,7 @@ func TestTheDoorLetsInProgramsOfThisMachineWithAToken(t *testing.T) {
 		"localhost":                    {func(r *http.Request) { r.Host = "localhost:1" }, 200},
 		"IPv6's name":                  {func(r *http.Request) { r.Host = "[::1]:80" }, 200},
 		"the name of a site":           {func(r *http.Request) { r.Host = "evil.example" }, 403},
+		"a site without a token":       {func(r *http.Request) { r.Header.Del("Authorization"); r.Host = "evil.example" }, 403},
 		"a name that begins well":      {func(r *http.Request) { r.Host = "127.0.0.1.evil.example" }, 403},
 		"a name that ends well":        {func(r *http.Request) { r.Host = "evil-localhost" }, 403},
 		"an origin alone":              {func(r *http.Request) { r.Header.Set("Origin", "http://evil.example") }, 403},

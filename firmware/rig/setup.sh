@@ -2,8 +2,9 @@
 # setup.sh: everything that building and testing phonerack needs on a Debian machine (amd64).
 #
 # Installs packages, and downloads what runs inside the emulated board (kernel, guest libraries, real adb and adbd,
-# a small root file system) and what judges the MCP server (from npm's registry) into .cache/rig. Safe to run again: nothing missing, nothing done, well under a second.
-# A step that was cut short is done again; a finished one is kept until its recipe (the text beside it here) changes.
+# a small root file system) and what judges the MCP server (from npm's registry) into .cache/rig. Safe to run again:
+# nothing missing, nothing done, well under a second. A step that was cut short is done again; a finished one is kept
+# until its recipe (the text beside it here) changes.
 #
 #   PHONERACK_CACHE    another cache folder than .cache at the root of the repository
 #   PHONERACK_MIRROR   another Debian mirror than the one in the system's apt sources
