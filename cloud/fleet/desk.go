@@ -17,6 +17,9 @@ const (
 	maxTask   = 96 << 10 // bytes of JSON: a lease with it must fit into a frame
 	maxSkills = 100
 	maxAnswer = 4 << 10 // bytes
+
+	// maxWhen bounds times in ms: later ones are no dates (year 9999) and do not survive JSON.
+	maxWhen = 253402300799999
 )
 
 // NewTask is a task as an operator submits it. The same key with the same contents is the same task.
@@ -36,6 +39,8 @@ func (n NewTask) check() error {
 		return bad("a budget is not negative")
 	case t.NotBefore < 0 || t.Deadline < 0 || t.Deadline > 0 && t.Deadline <= t.NotBefore:
 		return bad("a deadline is later than not_before, and both are milliseconds since the epoch")
+	case t.NotBefore > maxWhen || t.Deadline > maxWhen:
+		return bad("not_before and deadline lie before the year 10000")
 	case len(t.Skills) > maxSkills || len(t.Permissions) > maxSkills || len(t.Params) > maxSkills:
 		return bad("a task has at most %d skills, permissions and parameters", maxSkills)
 	case t.Target.Rack != "" && !wire.ValidID(t.Target.Rack):

@@ -21,19 +21,21 @@ func TestATaskThatCannotBeIsNotQueued(t *testing.T) {
 		task wire.Task
 		code wire.Code
 	}{
-		"with an id":            {wire.Task{TaskID: "x", Goal: "g"}, wire.BadRequest},
-		"without a goal":        {wire.Task{}, wire.BadRequest},
-		"a goal too long":       {wire.Task{Goal: strings.Repeat("x", 33<<10)}, wire.BadRequest},
-		"steps below zero":      {wire.Task{Goal: "g", Budget: wire.Budget{Steps: -1}}, wire.BadRequest},
-		"a deadline too soon":   {wire.Task{Goal: "g", NotBefore: 5, Deadline: 5}, wire.BadRequest},
-		"many skills":           {wire.Task{Goal: "g", Skills: many}, wire.BadRequest},
-		"a rack that is none":   {wire.Task{Goal: "g", Target: wire.Target{Rack: "No Id"}}, wire.BadRequest},
-		"a slot that is none":   {wire.Task{Goal: "g", Target: wire.Target{Slot: -1}}, wire.BadRequest},
-		"files":                 {wire.Task{Goal: "g", Inputs: []wire.Input{{Name: "a.pdf"}}}, wire.Unsupported},
-		"a remote schema":       {wire.Task{Goal: "g", ResultSchema: json.RawMessage(`{"type":"object","properties":{"a":{"$ref":"https://example.com/a"}}}`)}, wire.BadRequest},
-		"a schema of no object": {wire.Task{Goal: "g", ResultSchema: json.RawMessage(`{"type":"string"}`)}, wire.BadRequest},
-		"a large schema":        {wire.Task{Goal: "g", ResultSchema: json.RawMessage(`{"type":"object","title":"` + strings.Repeat("<", 4<<10) + `"}`)}, wire.BadRequest},
-		"too large":             {wire.Task{Goal: "g", Params: map[string]string{"p": strings.Repeat("x", 100<<10)}}, wire.PayloadTooLarge},
+		"with an id":                 {wire.Task{TaskID: "x", Goal: "g"}, wire.BadRequest},
+		"without a goal":             {wire.Task{}, wire.BadRequest},
+		"a goal too long":            {wire.Task{Goal: strings.Repeat("x", 33<<10)}, wire.BadRequest},
+		"steps below zero":           {wire.Task{Goal: "g", Budget: wire.Budget{Steps: -1}}, wire.BadRequest},
+		"a deadline too soon":        {wire.Task{Goal: "g", NotBefore: 5, Deadline: 5}, wire.BadRequest},
+		"a deadline that is no date": {wire.Task{Goal: "g", Deadline: 1<<63 - 1}, wire.BadRequest},
+		"a start that is no date":    {wire.Task{Goal: "g", NotBefore: 1 << 60}, wire.BadRequest},
+		"many skills":                {wire.Task{Goal: "g", Skills: many}, wire.BadRequest},
+		"a rack that is none":        {wire.Task{Goal: "g", Target: wire.Target{Rack: "No Id"}}, wire.BadRequest},
+		"a slot that is none":        {wire.Task{Goal: "g", Target: wire.Target{Slot: -1}}, wire.BadRequest},
+		"files":                      {wire.Task{Goal: "g", Inputs: []wire.Input{{Name: "a.pdf"}}}, wire.Unsupported},
+		"a remote schema":            {wire.Task{Goal: "g", ResultSchema: json.RawMessage(`{"type":"object","properties":{"a":{"$ref":"https://example.com/a"}}}`)}, wire.BadRequest},
+		"a schema of no object":      {wire.Task{Goal: "g", ResultSchema: json.RawMessage(`{"type":"string"}`)}, wire.BadRequest},
+		"a large schema":             {wire.Task{Goal: "g", ResultSchema: json.RawMessage(`{"type":"object","title":"` + strings.Repeat("<", 4<<10) + `"}`)}, wire.BadRequest},
+		"too large":                  {wire.Task{Goal: "g", Params: map[string]string{"p": strings.Repeat("x", 100<<10)}}, wire.PayloadTooLarge},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, _, err := b.Submit(t.Context(), acme, fleet.NewTask{Task: c.task})
@@ -148,6 +150,21 @@ func TestAnAttemptFromTheClaimToItsResult(t *testing.T) {
 	b.wants(err, wire.BadRequest)
 	_, err = b.Renew(ctx, enroll.Caller{Tenant: "other", Rack: "r1"}, wire.Renew{TaskID: id, Attempt: 1})
 	b.wants(err, wire.NotYourTask)
+}
+
+func TestAResultMayBeAsLongAsTheWireAllowsWhateverIsInIt(t *testing.T) {
+	b := newBench(t)
+	c := b.rack("r1")
+	id := b.submit(wire.Task{})
+	b.lease(c, "c1")
+	said := strings.Repeat("<&>", 20<<10) // six bytes each where JSON is made for HTML
+	_, err := b.Ask(t.Context(), c, wire.Question{TaskID: id, Attempt: 1, QuestionID: "q1", Text: said[:8<<10]})
+	b.ok(err)
+	_, err = b.Result(t.Context(), c, wire.Result{TaskID: id, Attempt: 1, Outcome: wire.Succeeded, Message: said, Result: json.RawMessage(`["` + said + `"]`)})
+	b.ok(err)
+	if a := b.state(id, wire.TaskSucceeded).Attempts[0]; a.Message != said || len(a.Result) != len(said)+4 {
+		t.Errorf("%d bytes of message, %d of result", len(a.Message), len(a.Result))
+	}
 }
 
 func TestATaskThatIsGivenBackIsOfferedAgainByTheReason(t *testing.T) {

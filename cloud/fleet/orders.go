@@ -60,7 +60,10 @@ func identifyArgs(raw json.RawMessage) error {
 	args := struct {
 		Seconds *int `json:"seconds"`
 	}{}
-	if err := wire.Unmarshal(raw, &args); err != nil {
+	var all map[string]json.RawMessage
+	err := errors.Join(wire.Unmarshal(raw, &args), wire.Unmarshal(raw, &all))
+	if delete(all, "seconds"); err != nil || len(all) > 0 {
+		// What nobody reads would go to the rack all the same, and a command that fits into no frame holds up all that come after it.
 		return errors.New("it takes the number of seconds alone")
 	}
 	if args.Seconds != nil && (*args.Seconds < 1 || *args.Seconds > 600) {
@@ -78,6 +81,8 @@ func (n NewCommand) check() (order, error) {
 		return o, bad("%.80q is no rack id", n.Rack)
 	case o.slot && n.Slot < 1:
 		return o, bad("the command %s needs a slot", n.Name)
+	case n.Expires < 0:
+		return o, bad("expires is milliseconds since the epoch")
 	case n.Slot < 0 || n.Slot > maxSlots:
 		return o, bad("slot %d is not 1 to %d", n.Slot, maxSlots)
 	}
@@ -168,7 +173,7 @@ func (f *Fleet) CommandStatus(ctx context.Context, c enroll.Caller, b wire.Comma
 	if b.Progress < 0 || b.Progress > 100 || b.Version < 1 {
 		return wire.Ack{}, bad("progress is 0 to 100, and versions count from 1")
 	}
-	detail, err := json.Marshal(statusBody{b.Detail, b.Error})
+	detail, err := stored(statusBody{b.Detail, b.Error})
 	if err != nil {
 		return wire.Ack{}, bad("the status cannot be stored")
 	}

@@ -26,6 +26,8 @@ func TestAnOrderThatCannotBeIsNotQueued(t *testing.T) {
 		"a slot below zero":     {fleet.NewCommand{Rack: "r1", Slot: -1, Name: fleet.Ping}, wire.BadRequest},
 		"arguments for none":    {fleet.NewCommand{Rack: "r1", Name: fleet.Ping, Args: json.RawMessage(`{"a":1}`)}, wire.BadRequest},
 		"arguments of no kind":  {fleet.NewCommand{Rack: "r1", Name: fleet.Identify, Args: json.RawMessage(`[1]`)}, wire.BadRequest},
+		"arguments of no use":   {fleet.NewCommand{Rack: "r1", Name: fleet.Identify, Args: json.RawMessage(`{"seconds":1,"more":"<<<"}`)}, wire.BadRequest},
+		"expired before 1970":   {fleet.NewCommand{Rack: "r1", Name: fleet.Ping, Expires: -1}, wire.BadRequest},
 		"too many seconds":      {fleet.NewCommand{Rack: "r1", Name: fleet.Identify, Args: json.RawMessage(`{"seconds":601}`)}, wire.BadRequest},
 		"expired":               {fleet.NewCommand{Rack: "r1", Name: fleet.Ping, Expires: 1}, wire.BadRequest},
 		"later than seven days": {fleet.NewCommand{Rack: "r1", Name: fleet.Ping, Expires: b.clock().Add(8 * 24 * time.Hour).UnixMilli()}, wire.BadRequest},

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -125,7 +126,7 @@ func (f *Fleet) Ask(ctx context.Context, c enroll.Caller, b wire.Question) (wire
 	if b.Text == "" || len(b.Text) > maxQuestion || len(b.Choices) > maxChoices {
 		return wire.Ack{}, bad("a question has 1 to %d bytes and at most %d choices", maxQuestion, maxChoices)
 	}
-	body, err := json.Marshal(questionBody{b.Text, b.Choices})
+	body, err := stored(questionBody{b.Text, b.Choices})
 	if err != nil {
 		return wire.Ack{}, bad("the question cannot be stored")
 	}
@@ -135,7 +136,7 @@ func (f *Fleet) Ask(ctx context.Context, c enroll.Caller, b wire.Question) (wire
 
 // Result ends an attempt as its rack says. A second one, or one that comes too late, is acknowledged and ignored.
 func (f *Fleet) Result(ctx context.Context, c enroll.Caller, b wire.Result) (wire.Ack, error) {
-	result, err := json.Marshal(resultBody{b.Message, b.Tokens, b.Result})
+	result, err := stored(resultBody{b.Message, b.Tokens, b.Result})
 	if err != nil {
 		return wire.Ack{}, bad("the result cannot be stored")
 	}
@@ -209,6 +210,16 @@ func answerOf(a store.Attempt) (wire.Answer, bool) {
 		return wire.Answer{}, false
 	}
 	return wire.Answer{TaskID: a.Task, Attempt: a.Attempt, QuestionID: a.QuestionID, Text: text}, true
+}
+
+// stored is JSON as the store keeps it. Without the escapes for HTML it is no longer than what the rack has sent: with them, each
+// "<" has six bytes, and a result that is allowed on the wire could not be stored.
+func stored(v any) (json.RawMessage, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return bytes.TrimSpace(b.Bytes()), err
 }
 
 func marshalRefusal(r *wire.Refusal) (json.RawMessage, error) {
