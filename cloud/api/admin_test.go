@@ -177,6 +177,7 @@ func TestEachOperationKeepsToItsDescription(t *testing.T) {
 	}
 	do(409, "POST /v1/admin/providers", "providers", NewProvider{Name: "main", Provider: "scripted"})
 	do(400, "POST /v1/admin/providers", "providers", NewProvider{Name: "odd", Provider: "nobody"})
+	do(400, "POST /v1/admin/providers", "providers", NewProvider{Name: "odd", Provider: "scripted", TimeoutMS: 18446744078710}) // 5 s, if it overflows
 	do(200, "POST /v1/admin/providers/{name}/activate", "providers/main/activate", none)
 	do(404, "POST /v1/admin/providers/{name}/activate", "providers/other/activate", none)
 	do(200, "POST /v1/admin/providers/{name}/rotate", "providers/main/rotate", map[string]string{"key": "sk-other"})

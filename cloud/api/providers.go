@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"phonerack/cloud/planner"
@@ -13,6 +14,10 @@ import (
 // defaultTimeout of a profile for which none is given.
 const defaultTimeout = 60 * time.Second
 
+// longestTimeoutMS bounds what is made a time.Duration, in which more would be any other number. How long a profile's timeout
+// may be, its provider and the store say.
+const longestTimeoutMS = int64(24 * time.Hour / time.Millisecond)
+
 // Profiles keeps provider profiles: their keys are sealed here and never shown.
 type Profiles struct {
 	Store *store.Store
@@ -21,6 +26,9 @@ type Profiles struct {
 
 // Add records a profile, not active.
 func (p Profiles) Add(ctx context.Context, sc store.Scope, n NewProvider) (Provider, error) {
+	if n.TimeoutMS < 0 || n.TimeoutMS > longestTimeoutMS {
+		return Provider{}, wire.Refuse(wire.BadRequest, map[string]any{"reason": fmt.Sprintf("timeout_ms %d is not in 0 to %d", n.TimeoutMS, longestTimeoutMS)})
+	}
 	profile := store.Profile{
 		ID: store.NewID(), Name: n.Name, Provider: n.Provider, Model: n.Model, BaseURL: n.BaseURL, Timeout: time.Duration(n.TimeoutMS) * time.Millisecond,
 		Options: n.Options, Limits: store.Limits{RequestsPerMinute: n.PerMinute, TokensPerDay: n.PerDay}, Prices: store.Prices{In: n.PriceIn, Out: n.PriceOut},
