@@ -200,7 +200,7 @@ func (s *Store) run(ctx context.Context, sc Scope, o *sql.TxOptions, f func(*tx)
 // method runs f within a transaction.
 func (s *Store) method(ctx context.Context, q querier, sc Scope, f func(*tx) error) error {
 	err := f(&tx{querier: q, ctx: ctx, d: s.d, sc: sc, now: s.clock().UnixMilli()})
-	if errors.Is(err, sql.ErrNoRows) {
+	if errors.Is(err, sql.ErrNoRows) || unstorable(err) {
 		return ErrNotFound
 	}
 	return err

@@ -80,6 +80,13 @@ func taken(err error) bool {
 	return false
 }
 
+// unstorable tells whether an argument has characters that PostgreSQL has in no text: NUL, or what is not UTF-8. What is stored is
+// checked before, so that it was something to look for.
+func unstorable(err error) bool {
+	pg, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && pg.Code == "22021" // character_not_in_repertoire
+}
+
 // again tells whether the database undid the transaction for the sake of another one, and asks for it anew.
 func again(err error) bool {
 	pg, ok := errors.AsType[*pgconn.PgError](err)

@@ -53,6 +53,9 @@ const (
 	jobLeft // its caller has given up
 )
 
+// errClosed is the error of a transaction that comes when the writer has ended.
+var errClosed = errors.New("the database is closed")
+
 // fault is a panic in a transaction. It belongs to the caller, and must not end the writer.
 type fault struct {
 	value any
@@ -117,11 +120,19 @@ func (l *lite) write(ctx context.Context, alone bool, f func(querier) error) err
 	j := &job{ctx: ctx, f: f, alone: alone, done: make(chan struct{})}
 	select {
 	case l.jobs <- j:
+	case <-l.ended:
+		return errClosed
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 	select {
 	case <-j.done:
+	case <-l.ended:
+		select {
+		case <-j.done: // before the end
+		default:
+			return errClosed // nobody is going to run it
+		}
 	case <-ctx.Done():
 		if j.state.CompareAndSwap(jobWaiting, jobLeft) {
 			return ctx.Err()

@@ -177,6 +177,24 @@ func TestWhatSQLiteUndidForTheSakeOfOneRunsAgainForTheOthers(t *testing.T) {
 	c.want(1, 3)
 }
 
+// A provider's answer may come while the process ends. Its caller must not wait for a writer that is gone.
+func TestATransactionThatComesWithTheEndReturnsAtOnce(t *testing.T) {
+	s, err := Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "cloud.db"), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	for range maxBatch + 1 { // more than wait in the queue
+		if err := s.lite.write(ctx, false, nothing); !errors.Is(err, errClosed) {
+			t.Fatalf("got %v", err)
+		}
+	}
+}
+
 func TestACallerThatGivesUpWhileItWaitsLeavesNothing(t *testing.T) {
 	c := newCrowd(t)
 	ctx, cancel := context.WithCancel(t.Context())

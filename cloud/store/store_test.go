@@ -68,6 +68,7 @@ var contract = []struct {
 	{"TaskStates", testTaskStates},
 	{"OddText", testOddText},
 	{"Tenants", testTenants},
+	{"WhatNoTextHoldsIsNotFound", testLookups},
 	{"Subscriptions", testSubscriptions},
 	{"PublishedSkills", testPublished},
 	{"RackSkills", testRackSkills},

@@ -143,6 +143,14 @@ func (y *System) Tenants(ctx context.Context) (all []string, err error) {
 	return all, err
 }
 
+// TenantOf tells whose a rack is.
+func (y *System) TenantOf(ctx context.Context, host string) (tenant string, err error) {
+	err = y.s.read(ctx, Scope{}, func(t *tx) error {
+		return t.row(`SELECT tenant FROM hosts WHERE id = ?`, host).Scan(&tenant)
+	})
+	return tenant, err
+}
+
 // Backup writes a whole copy of an SQLite database to path, which must not exist. The copy is marked: the first Open of
 // it does what Restored does. PostgreSQL has pg_dump, after whose restore Restored must be called.
 func (y *System) Backup(ctx context.Context, path string) error {

@@ -378,4 +378,23 @@ func testTenants(t *testing.T, p place) {
 	if all := must(s.System().Tenants(t.Context()))(t); !slices.Equal(all, []string{"acme", "other"}) {
 		t.Errorf("tenants are %v", all)
 	}
+	equal(t, "tenant of a rack", must(s.System().TenantOf(t.Context(), "r1"))(t), "acme")
+	_, err = s.System().TenantOf(t.Context(), "r2")
+	wants(t, err, store.ErrNotFound)
+}
+
+func testLookups(t *testing.T, p place) {
+	s := p.open(t)
+	addHost(t, s, "r1")
+	for _, id := range []string{"a\x00b", "\xff", ""} {
+		_, err := s.Task(t.Context(), acme, id)
+		wants(t, err, store.ErrNotFound)
+		_, err = s.CancelTask(t.Context(), acme, id)
+		wants(t, err, store.ErrNotFound)
+		_, err = s.Host(t.Context(), acme, id)
+		wants(t, err, store.ErrNotFound)
+		if _, err = s.Renew(t.Context(), acme, "r1", store.Ref{Task: id, Attempt: 1}, time.Minute); !errors.Is(err, store.ErrNotFound) && !errors.Is(err, store.ErrNotYourTask) {
+			t.Errorf("renew of %q: %v", id, err)
+		}
+	}
 }
