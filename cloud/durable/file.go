@@ -8,6 +8,9 @@ import (
 	"runtime"
 )
 
+// ErrTaken is the error of [Lock] for a folder that another process uses.
+var ErrTaken = errors.New("another process uses this folder: stop that one, or give this one a folder of its own")
+
 // WriteFile puts a file in its place as a whole. After a power cut there is the old one, or none, or the new one; the new one
 // once WriteFile has returned.
 func WriteFile(path string, content []byte, mode fs.FileMode) error {

@@ -16,6 +16,7 @@ import (
 
 	"phonerack/cloud/bus"
 	"phonerack/cloud/bus/callout"
+	"phonerack/cloud/durable"
 )
 
 const startLimit = 2 * time.Minute // its store is read again after a crash, on whatever disk there is
@@ -41,6 +42,7 @@ type Server struct {
 	password string // of the cloud, made for this process
 	tls      *tls.Config
 	log      *slog.Logger
+	unlock   func() // gives the folder back
 }
 
 // Start runs a broker and returns when it can be used, or with an error when ctx ends or after 30 seconds.
@@ -54,15 +56,24 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{password: rand.Text(), tls: o.TLS, log: o.Log}
+	if err := durable.MakeFolder(o.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("embedded broker: %w", err)
+	}
+	unlock, err := durable.Lock(o.Dir) // two servers would write over each other's store
+	if err != nil {
+		return nil, fmt.Errorf("embedded broker: %w", err)
+	}
+	s := &Server{password: rand.Text(), tls: o.TLS, log: o.Log, unlock: unlock}
 	calloutPassword := rand.Text()
 	s.options, err = configure(o, bus.NATSServer{
 		CloudPassword: s.password, CalloutPassword: calloutPassword, SystemPassword: rand.Text(), Issuer: public,
 	})
 	if err != nil {
+		unlock()
 		return nil, fmt.Errorf("embedded broker: %w", err)
 	}
 	if s.server, err = server.NewServer(s.options); err != nil {
+		unlock()
 		return nil, fmt.Errorf("embedded broker: %w", err)
 	}
 	log := newLogger(o.Log)
@@ -187,6 +198,7 @@ func (s *Server) Close() error {
 func (s *Server) stop() {
 	s.server.Shutdown()
 	s.server.WaitForShutdown()
+	s.unlock()
 }
 
 // loopback is the MQTT listener as this process reaches it.

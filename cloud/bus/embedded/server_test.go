@@ -2,6 +2,7 @@ package embedded_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -18,6 +19,7 @@ import (
 	"phonerack/cloud/bus"
 	"phonerack/cloud/bus/bustest"
 	"phonerack/cloud/bus/embedded"
+	"phonerack/cloud/durable"
 	"phonerack/sync/wire"
 )
 
@@ -95,6 +97,25 @@ func TestRacksWithCertificates(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestAFolderHasOneServer: a second one is refused while the first runs, and takes the folder over when it has ended.
+func TestAFolderHasOneServer(t *testing.T) {
+	o := embedded.Options{Dir: t.TempDir(), MQTT: "127.0.0.1:0", Authenticator: new(bustest.Racks)}
+	first, err := embedded.Start(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if second, err := embedded.Start(t.Context(), o); !errors.Is(err, durable.ErrTaken) {
+		if err == nil {
+			err = second.Close()
+		}
+		t.Errorf("the second one: %v", err)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	start(t, o)
 }
 
 // TestRestartKeepsWhatIsRetained: state and desired configuration survive the process, on the same folder.
