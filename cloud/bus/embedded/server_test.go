@@ -137,22 +137,56 @@ func TestRestartKeepsWhatIsRetained(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer r.Leave()
 		r.Send(t, wire.KindState, []byte("state"))
+		r.Leave()
 		if err := b.Publish(t.Context(), wire.Topic{Tenant: bustest.Tenant, Rack: "r1", Direction: wire.Down, Kind: wire.KindDesired}, []byte("desired")); err != nil {
 			t.Fatal(err)
 		}
+		// nats-server stores what is retained after it has acknowledged it; once others get it, it is stored.
+		var seen bustest.Record
+		bustest.Observe(t, b, seen.Handle)
+		bustest.Eventually(t, 5*time.Second, "the state is stored", func() bool { return seen.Has("state") })
+		again, err := broker.Dial(bustest.Login{Rack: "r1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer again.Leave()
+		again.Receive(t, 1)
 	}()
 	s := start(t, o)
 	b := open(t, s)
+	// A server that has just started reads what is retained while it takes clients: the first may come too early for it.
 	var seen bustest.Record
-	bustest.Observe(t, b, seen.Handle)
-	bustest.Eventually(t, 5*time.Second, "the state is there", func() bool { return seen.Has("state") })
+	bustest.Eventually(t, 10*time.Second, "the state is there", func() bool {
+		stop := bustest.Observe(t, b, seen.Handle)
+		defer stop()
+		return within(300*time.Millisecond, func() bool { return seen.Has("state") })
+	})
 	broker := &bustest.Broker{URLs: []string{"tcp://" + s.MQTTAddr()}}
-	m := broker.Connect(t, bustest.Login{Rack: "r1"}).Receive(t, 1)
-	if string(m[0].Payload()) != "desired" || !m[0].Retained() {
-		t.Errorf("got %s, retained %t", m[0].Payload(), m[0].Retained())
+	bustest.Eventually(t, 10*time.Second, "the desired configuration is there", func() bool {
+		r, err := broker.Dial(bustest.Login{Rack: "r1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Leave()
+		if !within(300*time.Millisecond, func() bool { return len(r.Got()) > 0 }) {
+			return false
+		}
+		if m := r.Got()[0]; string(m.Payload()) != "desired" || !m.Retained() {
+			t.Errorf("got %s, retained %t", m.Payload(), m.Retained())
+		}
+		return true
+	})
+}
+
+// within tells whether something comes true in time.
+func within(limit time.Duration, ok func() bool) bool {
+	for deadline := time.Now().Add(limit); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			return false
+		}
 	}
+	return true
 }
 
 // TestStartSaysWhatIsWrong: in time, and with the server's own words.
