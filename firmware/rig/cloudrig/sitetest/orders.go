@@ -16,14 +16,18 @@ import (
 // orderEvery is between two orders. Three phones take a little longer for theirs, so that some task always waits.
 const orderEvery = 1500 * time.Millisecond
 
+// ahead is how many orders may be open: what kills hold up would else have to be worked off in the end.
+const ahead = 8
+
 // Orders are tasks to send messages, submitted one after the other until [Orders.Judge].
 type Orders struct {
 	s          *Site
 	stop       chan struct{} // closed by Judge
 	submitting sync.WaitGroup
 
-	mu    sync.Mutex        // guards tasks
+	mu    sync.Mutex        // guards what follows
 	tasks map[string]string // id -> text
+	order []string          // ids
 }
 
 // Submit begins to submit orders, each at whichever replica answers. The key makes a repeated order the same task.
@@ -31,12 +35,14 @@ func (s *Site) Submit(ctx context.Context) *Orders {
 	o := &Orders{s: s, stop: make(chan struct{}), tasks: map[string]string{}}
 	o.submitting.Go(func() {
 		for i := 0; o.submit(ctx, i); i++ {
-			select {
-			case <-o.stop:
-				return
-			case <-ctx.Done():
-				return
-			case <-time.After(orderEvery):
+			for first := true; first || !o.over(ctx, i-ahead); first = false {
+				select {
+				case <-o.stop:
+					return
+				case <-ctx.Done():
+					return
+				case <-time.After(orderEvery):
+				}
 			}
 		}
 	})
@@ -53,6 +59,7 @@ func (o *Orders) submit(ctx context.Context, i int) bool {
 			o.mu.Lock()
 			defer o.mu.Unlock()
 			o.tasks[id] = text
+			o.order = append(o.order, id)
 			return true
 		}
 		select {
@@ -61,6 +68,20 @@ func (o *Orders) submit(ctx context.Context, i int) bool {
 		}
 	}
 	return false
+}
+
+// over tells whether an order has ended, as far as its cloud says so now.
+func (o *Orders) over(ctx context.Context, i int) bool {
+	if i < 0 {
+		return true
+	}
+	o.mu.Lock()
+	id := o.order[i]
+	o.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	_, err := o.s.Cloud.Await(ctx, id)
+	return err == nil
 }
 
 // Judge ends the submitting, waits until each task is over, and judges: each has ended once, in one of the states that
