@@ -100,7 +100,7 @@ func escape(raw []byte) (c rune, size int) {
 	return high, 6
 }
 
-// unit reads one \uXXXX.
+// unit reads the escape that raw begins with: a backslash, u and four hexadecimal digits.
 func unit(raw []byte) (rune, bool) {
 	if len(raw) < 6 || raw[0] != '\\' || raw[1] != 'u' {
 		return 0, false

@@ -38,7 +38,7 @@ func FuzzVisible(f *testing.F) {
 	f.Add("a\u200b\U000e0041\x1b👨\u200d👩\\u200b\b\"")
 	f.Fuzz(func(t *testing.T, text string) {
 		if !utf8.ValidString(text) {
-			t.Skip("JSON has no such text")
+			return // JSON has no such text
 		}
 		raw, err := compact(map[string]any{"text": text})
 		if err != nil {

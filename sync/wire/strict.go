@@ -279,7 +279,7 @@ func checkSurrogates(raw []byte) error {
 	return nil
 }
 
-// hex4 reads the uXXXX at i.
+// hex4 reads a u and four hexadecimal digits at i.
 func hex4(raw []byte, i int) (n uint16, ok bool) {
 	if i+4 >= len(raw) || raw[i] != 'u' {
 		return 0, false

@@ -106,21 +106,13 @@ func (s Smuggling) String() string {
 }
 
 // Smuggled names every field of the skill with invisible characters in it.
-func (s *Skill) Smuggled() []Smuggling {
-	raw, err := compact(s)
-	if err != nil {
-		return nil
-	}
-	n, err := parseJSON(raw)
-	if err != nil {
-		return nil
-	}
-	return n.smuggled("")
-}
+func (s *Skill) Smuggled() []Smuggling { return smuggledIn(s) }
 
 // Smuggled names every field of the skill with invisible characters in it.
-func (s *RegistrySkill) Smuggled() []Smuggling {
-	raw, err := compact(s)
+func (s *RegistrySkill) Smuggled() []Smuggling { return smuggledIn(s) }
+
+func smuggledIn(v any) []Smuggling {
+	raw, err := compact(v)
 	if err != nil {
 		return nil
 	}

@@ -166,7 +166,7 @@ func invalidText(raw []byte) int {
 	return -1
 }
 
-// escaped reads the \uXXXX that raw begins with.
+// escaped reads the escape that raw begins with: a backslash, u and four hexadecimal digits.
 func escaped(raw []byte) (rune, bool) {
 	if len(raw) < 6 || raw[0] != '\\' || raw[1] != 'u' {
 		return 0, false
