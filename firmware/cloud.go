@@ -24,6 +24,8 @@ const (
 	linkBucket  = "link"
 	fleetBucket = "fleet"
 
+	desiredBucket = "desired"
+
 	cloudFolder = "cloud" // below the runtime folder: the parts of the identity as the link reads them
 )
 
@@ -78,6 +80,16 @@ func (r *Rack) joinCloud() error {
 	if err != nil {
 		return fmt.Errorf("open what the cloud has granted: %w", err)
 	}
+	if bucket, err = r.store.Bucket(desiredBucket); err != nil {
+		return err
+	}
+	d := &desired{
+		bucket: bucket, generation: origin.generation, fleet: r.cloud.fleet, link: l, level: r.level, own: c.Log.Level, log: r.log,
+	}
+	if err := d.takeUp(); err != nil {
+		return fmt.Errorf("apply the desired configuration: %w", err)
+	}
+	l.Handle(wire.TypeDesired, d.take)
 	return nil
 }
 

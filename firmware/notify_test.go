@@ -40,7 +40,7 @@ func TestNotifyTellsSystemd(t *testing.T) {
 func TestSecretsDoNotReachTheLog(t *testing.T) {
 	for _, format := range []string{"text", "json"} {
 		var out bytes.Buffer
-		log := firmware.NewLogger(config.Log{Level: slog.LevelInfo, Format: format}, &out)
+		log, _ := firmware.NewLogger(config.Log{Level: slog.LevelInfo, Format: format}, &out)
 		log.With("token", "hunter2").WithGroup("g").Info("hello", "text", "hunter2", "slot", 7)
 		if got := out.String(); strings.Contains(got, "hunter2") || !strings.Contains(got, "redacted") || !strings.Contains(got, "7") {
 			t.Errorf("%s: %s", format, got)

@@ -49,6 +49,7 @@ type Options struct {
 	// Documents is the command line of the child that reads documents; nil: documents cannot be read.
 	Documents []string
 	Logger    *slog.Logger
+	Level     *slog.LevelVar // of Logger, for the cloud to change; nil: it stays as it is
 
 	ADB       adb.Options          // bounds of the connections to phones; the keys are the rack's own
 	Clock     func() time.Duration // of the leases; nil is lease.BootTime
@@ -66,6 +67,7 @@ type Rack struct {
 	planner      planner.Planner
 	decideWithin time.Duration // that the planner's answer may take; 0 is the runner's own
 	log          *slog.Logger
+	level        *slog.LevelVar // nil: it cannot be changed
 	onReady      func()
 	clock        func() time.Duration // of the leases
 	cloud        *cloud               // nil for a rack on its own
@@ -99,7 +101,7 @@ type Rack struct {
 // New opens the database, the key and the control socket. Run must follow, and closes them.
 func New(o Options) (*Rack, error) {
 	r := &Rack{
-		config: o.Config, planner: o.Planner, log: o.Logger, onReady: o.OnReady, began: time.Now(),
+		config: o.Config, planner: o.Planner, log: o.Logger, level: o.Level, onReady: o.OnReady, began: time.Now(),
 		documents: newDocuments(o.Documents, o.Logger), slots: map[int]*slot{}, tasks: map[string]*task{}, owed: map[string]debt{},
 	}
 	r.halt, r.end = context.WithCancel(context.Background())

@@ -109,6 +109,7 @@ type bench struct {
 	room    int                  // bytes of the database, the usual if 0
 	planner planner.Planner      // that of the configuration if nil
 	log     *slog.Logger         // the test's if nil
+	level   *slog.LevelVar       // of log; nil: it stays
 	rack    *firmware.Rack
 	cancel  context.CancelFunc
 	ended   chan error
@@ -148,7 +149,7 @@ func (b *bench) start() {
 		log = logger(b.t)
 	}
 	rack, err := firmware.New(firmware.Options{
-		Config: b.config, Planner: b.planner, Logger: log, OnReady: func() { close(ready) },
+		Config: b.config, Planner: b.planner, Logger: log, Level: b.level, OnReady: func() { close(ready) },
 		ADB: b.adb, Clock: b.clock, StoreSize: b.room,
 	})
 	if err != nil {

@@ -45,6 +45,8 @@ func (a *Admin) operations() map[string]operation {
 		"POST /v1/admin/hosts":                     a.enrol,
 		"GET /v1/admin/hosts/{host}":               a.host,
 		"PATCH /v1/admin/hosts/{host}":             a.label,
+		"GET /v1/admin/hosts/{host}/configure":     a.configuration,
+		"POST /v1/admin/hosts/{host}/configure":    a.configure,
 		"POST /v1/admin/hosts/{host}/rotate":       a.rotate,
 		"POST /v1/admin/hosts/{host}/issue":        a.issue,
 		"POST /v1/admin/hosts/{host}/revoke":       a.revoke,

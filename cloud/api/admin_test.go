@@ -127,6 +127,11 @@ func TestEachOperationKeepsToItsDescription(t *testing.T) {
 	if got := do(200, "PATCH /v1/admin/hosts/{host}", "hosts/"+b.Rack, label{Name: "other"}); field(got, "name") != "other" {
 		t.Errorf("got %s", got)
 	}
+	do(200, "GET /v1/admin/hosts/{host}/configure", "hosts/"+b.Rack+"/configure", nil)
+	do(404, "GET /v1/admin/hosts/{host}/configure", "hosts/nobody/configure", nil)
+	do(400, "POST /v1/admin/hosts/{host}/configure", "hosts/"+b.Rack+"/configure", json.RawMessage(`{"set":{"log.level":"loud"}}`))
+	do(200, "POST /v1/admin/hosts/{host}/configure", "hosts/"+b.Rack+"/configure", json.RawMessage(`{"set":{"log.level":"debug","heartbeat.seconds":5,"claims.paused":false}}`))
+	s.bus.take() // of no session
 	task := fleet.NewTask{Key: "k", Task: wire.Task{Goal: "g", Params: map[string]string{"a": "b"}, Budget: wire.Budget{Steps: 3}}}
 	id := field(do(201, "POST /v1/admin/tasks", "tasks", task), "task_id")
 	if again := do(200, "POST /v1/admin/tasks", "tasks", task); field(again, "task_id") != id {

@@ -314,8 +314,12 @@ func (l *Link) send(ctx context.Context, to enroll.Caller, keys wire.Keys, sess,
 	return l.bus.Publish(context.WithoutCancel(ctx), topic, frame)
 }
 
-// Push implements fleet.Pusher: a message of the cloud's own accord. Without a session there is nobody to hear it.
+// Push implements fleet.Pusher: a message of the cloud's own accord. Without a session there is nobody to hear it, but
+// for a configuration, which the broker keeps.
 func (l *Link) Push(ctx context.Context, to enroll.Caller, t wire.Type, body any) error {
+	if t == wire.TypeDesired {
+		return l.desire(ctx, to, body)
+	}
 	sess, err := l.fleet.Session(ctx, to)
 	if err != nil {
 		return err
@@ -340,4 +344,26 @@ func (l *Link) Push(ctx context.Context, to enroll.Caller, t wire.Type, body any
 		return err
 	}
 	return l.send(ctx, to, keys, sess, "", kind, reply{t: t, body: raw})
+}
+
+// desire publishes a configuration: retained, of no session, never expired. Its version guards it.
+func (l *Link) desire(ctx context.Context, to enroll.Caller, body any) error {
+	ring, err := l.office.Keys(ctx, to)
+	if err != nil {
+		return err
+	}
+	keys, ok := ring.Newest()
+	if !ok {
+		return errors.New("the rack has no live credentials")
+	}
+	m, err := wire.NewMessage(wire.TypeDesired, l.clock(), 0, body)
+	if err != nil {
+		return err
+	}
+	topic := wire.Topic{Tenant: to.Tenant, Rack: to.Rack, Direction: wire.Down, Kind: wire.KindDesired}
+	frame, err := wire.Seal(topic, keys, m)
+	if err != nil {
+		return err
+	}
+	return l.bus.Publish(ctx, topic, frame)
 }

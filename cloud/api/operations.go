@@ -67,6 +67,18 @@ func (a *Admin) revoke(r *http.Request, op fleet.Operator) (int, any, error) {
 	return a.host(r, op)
 }
 
+func (a *Admin) configuration(r *http.Request, op fleet.Operator) (int, any, error) {
+	return one(a.fleet.Configuration(r.Context(), op, r.PathValue("host")))
+}
+
+func (a *Admin) configure(r *http.Request, op fleet.Operator) (int, any, error) {
+	n, err := read[fleet.NewSettings](r)
+	if err != nil {
+		return 0, nil, err
+	}
+	return one(a.fleet.Configure(r.Context(), op, r.PathValue("host"), n))
+}
+
 // Tasks.
 
 func (a *Admin) tasks(r *http.Request, op fleet.Operator) (int, any, error) {

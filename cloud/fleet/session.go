@@ -13,7 +13,7 @@ import (
 
 const maxNonce = 80 // bytes; wire.Message.Sess takes no more
 
-// Hello begins a session. A generation that the cloud has not seen ends what the rack's former life left open; one that
+// Hello begins a session, and publishes the rack's configuration anew: the broker may have lost it. A generation that the cloud has not seen ends what the rack's former life left open; one that
 // is history, or an older session, is refused with conflict.
 func (f *Fleet) Hello(ctx context.Context, c enroll.Caller, h wire.Hello) (wire.Welcome, error) {
 	if len(h.Nonce) < 16 || len(h.Nonce) > maxNonce || strings.ContainsFunc(h.Nonce, func(r rune) bool { return r <= ' ' || r > '~' }) {
@@ -34,6 +34,10 @@ func (f *Fleet) Hello(ctx context.Context, c enroll.Caller, h wire.Hello) (wire.
 	if err := f.store.SetSession(ctx, c.Scope(), hello, h.Nonce); err != nil {
 		return wire.Welcome{}, ofRack(err, "", 0)
 	}
+	desired, err := f.store.Desired(ctx, c.Scope(), c.Rack)
+	if err != nil {
+		return wire.Welcome{}, ofRack(err, "", 0)
+	}
 	kids, err := f.kids(ctx, c)
 	if err != nil {
 		return wire.Welcome{}, Refusal(err)
@@ -41,7 +45,10 @@ func (f *Fleet) Hello(ctx context.Context, c enroll.Caller, h wire.Hello) (wire.
 	if w.NewGeneration {
 		f.log.Info("a rack has a new generation", "rack", c.Rack, "generation", h.Generation, "lost", len(w.EndedAttempts), "commands", len(w.EndedCommands))
 	}
-	return wire.Welcome{Nonce: h.Nonce, Now: f.clock().UnixMilli(), Session: h.Session, CommandSeq: uint64(w.CommandSeq), Keys: kids}, nil
+	f.desire(ctx, c, desired)
+	return wire.Welcome{
+		Nonce: h.Nonce, Now: f.clock().UnixMilli(), Session: h.Session, DesiredVersion: uint64(desired.Version), CommandSeq: uint64(w.CommandSeq), Keys: kids,
+	}, nil
 }
 
 // Session gives the nonce of a rack's newest hello, "" if it has said none.
@@ -55,11 +62,11 @@ func (f *Fleet) Session(ctx context.Context, c enroll.Caller) (string, error) {
 
 // State notes what a rack, or its will, says of it. applied is false for news that is older than what is known.
 func (f *Fleet) State(ctx context.Context, c enroll.Caller, s wire.State) (applied bool, err error) {
-	if s.Generation > 1<<62 || s.Session > 1<<62 {
-		return false, bad("generation or session is out of range")
+	if s.Generation > 1<<62 || s.Session > 1<<62 || s.Desired > 1<<62 {
+		return false, bad("generation, session or desired is out of range")
 	}
 	applied, err = f.store.SetPresence(ctx, c.Scope(), store.StateReport{
-		Host: c.Rack, Generation: int64(s.Generation), Session: int64(s.Session), State: s.State,
+		Host: c.Rack, Generation: int64(s.Generation), Session: int64(s.Session), State: s.State, Desired: int64(s.Desired),
 	})
 	return applied, ofRack(err, "", 0)
 }

@@ -85,7 +85,7 @@ func (t *tx) newGeneration(h Host, generation int64) (w Welcome, err error) {
 
 // SetPresence notes a rack's state. A report of an older (generation, session) than the newest one is ignored.
 func (s *Store) SetPresence(ctx context.Context, sc Scope, r StateReport) (applied bool, err error) {
-	err = check(sc.check(), inRange("generation", r.Generation, 1, 1<<62), inRange("session", r.Session, 0, 1<<62))
+	err = check(sc.check(), inRange("generation", r.Generation, 1, 1<<62), inRange("session", r.Session, 0, 1<<62), inRange("desired", r.Desired, 0, 1<<62))
 	if err == nil && r.State != Online && r.State != Draining && r.State != Offline {
 		err = invalid("presence %.40q", string(r.State))
 	}
@@ -105,6 +105,11 @@ func (s *Store) SetPresence(ctx context.Context, sc Scope, r StateReport) (appli
 			return err
 		}
 		applied = true
+		if r.State != Offline { // a will is written before anything is applied
+			if err := t.setApplied(r.Host, r.Desired); err != nil {
+				return err
+			}
+		}
 		if host.Presence == r.State {
 			return nil
 		}

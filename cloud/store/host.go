@@ -67,6 +67,7 @@ type StateReport struct {
 	Generation int64
 	Session    int64
 	State      wire.Presence
+	Desired    int64 // version of the configuration that the rack has applied; the will does not know it
 }
 
 const hostColumns = `id, tenant, name, tags, created, revoked, generation, session, boot, versions, command_seq, presence, last_seen, skills_version, slots`
@@ -157,7 +158,7 @@ func (s *Store) LabelHost(ctx context.Context, sc Scope, id, name string, tags [
 	})
 }
 
-// RevokeHost ends all identity sets of a rack and its open commands (unknown), for good. Its attempts end with their
+// RevokeHost ends all identity sets of a rack and its open commands (unknown), for good, and forgets its configuration. Its attempts end with their
 // leases. Revoking again changes nothing.
 func (s *Store) RevokeHost(ctx context.Context, sc Scope, id string) error {
 	if err := sc.check(); err != nil {
@@ -175,6 +176,9 @@ func (s *Store) RevokeHost(ctx context.Context, sc Scope, id string) error {
 			return err
 		}
 		if _, err = t.endCommands(id); err != nil {
+			return err
+		}
+		if _, err = t.exec(`DELETE FROM desired WHERE host = ?`, id); err != nil {
 			return err
 		}
 		return t.audit("host.revoke", id, nil)

@@ -37,6 +37,7 @@ var contract = []struct {
 	{"Hello", testHello},
 	{"Presence", testPresence},
 	{"Sessions", testSessions},
+	{"Configurations", testConfigurations},
 	{"Events", testEvents},
 	{"Profiles", testProfiles},
 	{"Limits", testLimits},

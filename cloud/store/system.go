@@ -98,7 +98,8 @@ func (t *tx) installation() (i Installation, err error) {
 const seqLeap = 1_000_000
 
 // Restored makes a new generation of the installation, so that nothing runs again that ran after the backup: every open
-// task and attempt is lost and waits for a person, open commands are unknown, and command numbers leap ahead.
+// task and attempt is lost and waits for a person, open commands are unknown, and command numbers leap ahead. Configurations get
+// versions above those that racks may have seen since.
 func (y *System) Restored(ctx context.Context) (i Installation, err error) {
 	err = y.s.write(ctx, Scope{Actor: system}, func(t *tx) error {
 		for _, j := range []struct {
@@ -112,6 +113,8 @@ func (y *System) Restored(ctx context.Context) (i Installation, err error) {
 			},
 			{`UPDATE commands SET state = ?, updated = ? WHERE ` + openCommand, []any{CommandUnknown, t.now}},
 			{`UPDATE hosts SET command_seq = command_seq + ?`, []any{seqLeap}},
+			// Racks may have newer configurations than these, and are to have these again.
+			{`UPDATE desired SET version = CASE WHEN version < ? THEN ? ELSE version + 1 END`, []any{t.now / 1000, t.now / 1000}},
 			{`UPDATE installation SET generation = generation + 1, backup = 0`, nil},
 		} {
 			if _, err := t.exec(j.q, j.args...); err != nil {

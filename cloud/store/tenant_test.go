@@ -134,6 +134,11 @@ var methods = []struct {
 		_, err := s.SetPresence(c, sc, store.StateReport{Host: "r1", Generation: 1, Session: 2, State: store.Draining})
 		return err
 	})},
+	{"Configure", false, only(func(c c, s st, sc sc, w world) error {
+		_, err := s.Configure(c, sc, store.Settings{Host: "r1", Set: map[string]json.RawMessage{"a": json.RawMessage(`1`)}})
+		return err
+	})},
+	{"Desired", true, only(func(c c, s st, sc sc, w world) error { _, err := s.Desired(c, sc, "r1"); return err })},
 	{"UseIdentity", false, only(func(c c, s st, sc sc, w world) error { return s.UseIdentity(c, sc, "r1", 1) })},
 	{"RotateIdentity", false, only(func(c c, s st, sc sc, w world) error {
 		_, err := s.RotateIdentity(c, sc, "r1", identity("rotated"), time.Hour)

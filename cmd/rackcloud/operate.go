@@ -24,12 +24,13 @@ import (
 )
 
 type hostCommands struct {
-	Add    hostAdd    `cmd:"" help:"Make a rack known and write its bundle, which exists nowhere else."`
-	List   hostList   `cmd:"" help:"List racks."`
-	Show   hostShow   `cmd:"" help:"Show a rack."`
-	Rotate hostRotate `cmd:"" help:"Write a new bundle; the old one ends when the new one is used, or after seven days."`
-	Issue  hostIssue  `cmd:"" help:"Write a new bundle and end all others at once, for a rack that was stolen or lost its files."`
-	Revoke hostRevoke `cmd:"" help:"End all that a rack can do, for good."`
+	Add       hostAdd       `cmd:"" help:"Make a rack known and write its bundle, which exists nowhere else."`
+	List      hostList      `cmd:"" help:"List racks."`
+	Show      hostShow      `cmd:"" help:"Show a rack."`
+	Configure hostConfigure `cmd:"" help:"Change what a rack should be set to; without --set and --unset, show it."`
+	Rotate    hostRotate    `cmd:"" help:"Write a new bundle; the old one ends when the new one is used, or after seven days."`
+	Issue     hostIssue     `cmd:"" help:"Write a new bundle and end all others at once, for a rack that was stolen or lost its files."`
+	Revoke    hostRevoke    `cmd:"" help:"End all that a rack can do, for good."`
 }
 
 type hostAdd struct {

@@ -10,6 +10,7 @@ import (
 	"phonerack/cmd/internal/table"
 	"phonerack/firmware/action"
 	"phonerack/sync/link"
+	"phonerack/sync/wire"
 )
 
 type linkCommands struct {
@@ -49,6 +50,12 @@ func linkRows(t table.Table, l link.Status) {
 	t.Row("broker", l.Broker)
 	t.Row("rack", l.Tenant+"/"+l.Rack)
 	t.Row("session", strconv.FormatUint(l.Session, 10))
+	if l.Presence == wire.Draining {
+		t.Row("tasks", "none are taken")
+	}
+	if l.Desired > 0 {
+		t.Row("settings", fmt.Sprintf("version %d of the cloud's are applied", l.Desired))
+	}
 	if l.RoundTrip > 0 {
 		t.Row("round trip", l.RoundTrip.Round(time.Millisecond).String())
 	}

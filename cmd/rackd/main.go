@@ -111,9 +111,9 @@ func (c runCommand) Run() error {
 	if err != nil {
 		return err
 	}
-	log := firmware.NewLogger(conf.Log, os.Stderr)
+	log, level := firmware.NewLogger(conf.Log, os.Stderr)
 	options := firmware.Options{
-		Config: conf, Logger: log, Documents: []string{"/proc/self/exe", "render-document"},
+		Config: conf, Logger: log, Level: level, Documents: []string{"/proc/self/exe", "render-document"},
 		OnReady: func() { notify(log, "READY=1") },
 	}
 	if conf.USB.Enabled {

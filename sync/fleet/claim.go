@@ -64,7 +64,7 @@ func (f *Fleet) claimRound() (wait time.Duration) {
 	f.lookAtOutbox()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.draining {
+	if f.holding() {
 		return wait
 	}
 	for n := range f.claims {

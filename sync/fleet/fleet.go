@@ -53,6 +53,8 @@ type Fleet struct {
 	run      *run       // nil unless Run is at work
 	begins   bool       // Run takes up what there is, and nothing is executed yet
 	draining bool
+	paused   bool           // as the desired configuration says
+	every    time.Duration  // between two heartbeats
 	claims   map[int]*claim // by slot
 	attempts map[wire.AttemptRef]*attempt
 	over     map[wire.AttemptRef]overRecord // the newest attempts that have ended
@@ -89,8 +91,8 @@ func Open(o Options) (*Fleet, error) {
 	f := &Fleet{
 		o: o, log: o.Logger,
 		wake: make(chan struct{}, 1), beat: make(chan struct{}, 1), ask: make(chan struct{}, 1),
-		commands: commands{lanes: map[int]*lane{}},
-		claims:   map[int]*claim{}, attempts: map[wire.AttemptRef]*attempt{}, over: map[wire.AttemptRef]overRecord{},
+		commands: commands{lanes: map[int]*lane{}}, every: wire.HeartbeatEvery,
+		claims: map[int]*claim{}, attempts: map[wire.AttemptRef]*attempt{}, over: map[wire.AttemptRef]overRecord{},
 	}
 	if err := f.load(); err != nil {
 		return nil, fmt.Errorf("open the records of tasks and commands: %w", err)
@@ -158,16 +160,45 @@ func (f *Fleet) spawn(fn func(ctx context.Context)) bool {
 
 // Drain stops claiming, or takes it up again, and says so in the rack's state. A
 // claim that is on its way still gets its task.
-func (f *Fleet) Drain(on bool) {
+func (f *Fleet) Drain(on bool) { f.hold(&f.draining, on) }
+
+// Pause does as Drain does, as the cloud wants it: the rack claims when it neither drains nor is paused.
+func (f *Fleet) Pause(on bool) { f.hold(&f.paused, on) }
+
+// hold sets one of the reasons not to claim. The presence is set under the lock, so that the last of two calls counts.
+func (f *Fleet) hold(reason *bool, on bool) {
 	f.mu.Lock()
-	f.draining = on
-	f.mu.Unlock()
+	*reason = on
 	p := wire.Online
-	if on {
+	if f.holding() {
 		p = wire.Draining
 	}
 	f.o.Link.SetPresence(p)
+	f.mu.Unlock()
 	f.Wake()
+}
+
+// holding tells that no task is to be claimed. The lock is held.
+func (f *Fleet) holding() bool { return f.draining || f.paused }
+
+// SetHeartbeat changes the time between two heartbeats, from now on; 0 is [wire.HeartbeatEvery].
+func (f *Fleet) SetHeartbeat(every time.Duration) {
+	if every <= 0 {
+		every = wire.HeartbeatEvery
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.every != every {
+		f.every = every
+		signal(f.beat)
+	}
+}
+
+// heartbeatEvery is the time between two heartbeats.
+func (f *Fleet) heartbeatEvery() time.Duration {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.every
 }
 
 // Wake tells that slots have changed. Without it they are looked at each second.

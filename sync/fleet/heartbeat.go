@@ -7,8 +7,8 @@ import (
 	"phonerack/sync/wire"
 )
 
-// heartbeats tells the cloud what the rack does: every 15 s, and at once after a
-// welcome.
+// heartbeats tells the cloud what the rack does: every 15 s unless SetHeartbeat
+// says otherwise, and at once after a welcome.
 func (f *Fleet) heartbeats(ctx context.Context) {
 	for {
 		if f.o.Link.WaitOnline(ctx) != nil {
@@ -18,7 +18,7 @@ func (f *Fleet) heartbeats(ctx context.Context) {
 		if err := f.heartbeat(ctx); err != nil && ctx.Err() == nil {
 			f.log.Warn("a heartbeat was not answered", "err", err)
 		}
-		if !pause(ctx, max(begun+wire.HeartbeatEvery-f.o.Boot(), 0), f.beat) {
+		if !pause(ctx, max(begun+f.heartbeatEvery()-f.o.Boot(), 0), f.beat) {
 			return
 		}
 	}

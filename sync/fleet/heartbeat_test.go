@@ -38,6 +38,25 @@ func TestAHeartbeatComesEvery15SecondsAndAfterEachWelcome(t *testing.T) {
 	})
 }
 
+func TestTheTimeBetweenHeartbeatsCanBeChangedAtOnce(t *testing.T) {
+	life(t, func(t *testing.T, w *world) {
+		w.start(0)
+		pass(2 * time.Second)
+		for _, c := range []struct {
+			every time.Duration
+			want  int
+		}{{5 * time.Second, 12}, {0, 4}} {
+			w.p.fleet.SetHeartbeat(c.every)
+			pass(time.Second) // one comes at once
+			begun := w.cloud.count(wire.TypeHeartbeat)
+			pass(time.Minute)
+			if n := w.cloud.count(wire.TypeHeartbeat) - begun; n != c.want {
+				t.Errorf("each %s: %d heartbeats in a minute", c.every, n)
+			}
+		}
+	})
+}
+
 func TestWhatTheSyncDoesNotListEnds(t *testing.T) {
 	for name, sync := range map[string]wire.Sync{
 		"not listed": {},

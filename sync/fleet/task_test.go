@@ -227,6 +227,7 @@ func TestNothingIsClaimed(t *testing.T) {
 	for name, set := range map[string]func(w *world){
 		"offline":            func(w *world) { w.cloud.setOnline(false) },
 		"while draining":     func(w *world) { w.p.fleet.Drain(true) },
+		"while paused":       func(w *world) { w.p.fleet.Pause(true) },
 		"by a busy slot":     func(w *world) { w.phones.do(func() { w.phones.busy = map[int]bool{1: true} }) },
 		"without room":       func(w *world) { w.room, _ = 1, w.p.reserved.Add(1) },
 		"after the run ends": func(w *world) { w.p.stop() },
@@ -261,6 +262,32 @@ func TestDrainingSaysSoAndLetsRunWhatRuns(t *testing.T) {
 			t.Error("it claims while it drains")
 		}
 		w.p.fleet.Drain(false)
+		w.settle(time.Minute)
+	})
+}
+
+// TestARackThatIsPausedAndDrainsClaimsWhenBothAreOver: one is the cloud's wish, the other the rack's own.
+func TestARackThatIsPausedAndDrainsClaimsWhenBothAreOver(t *testing.T) {
+	life(t, func(t *testing.T, w *world) {
+		w.start(0)
+		w.p.fleet.Pause(true)
+		w.p.fleet.Drain(true)
+		w.cloud.submit("t1", false)
+		w.p.fleet.Pause(false)
+		pass(10 * time.Second)
+		if w.started(ref("t1", 1)) != 0 || w.p.line.presence != wire.Draining {
+			t.Errorf("it claims while it drains, and says %q", w.p.line.presence)
+		}
+		w.p.fleet.Pause(true)
+		w.p.fleet.Drain(false)
+		pass(10 * time.Second)
+		if w.started(ref("t1", 1)) != 0 || w.p.line.presence != wire.Draining {
+			t.Errorf("it claims while it is paused, and says %q", w.p.line.presence)
+		}
+		w.p.fleet.Pause(false)
+		if w.p.line.presence != wire.Online {
+			t.Errorf("it says %q", w.p.line.presence)
+		}
 		w.settle(time.Minute)
 	})
 }

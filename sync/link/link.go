@@ -32,16 +32,16 @@ type Link struct {
 	queues   map[wire.Kind]chan *wire.Message
 	retry    chan struct{} // capacity 1: Retry to Run
 
-	mu       sync.Mutex // guards what follows
-	running  bool
-	state    State
-	since    time.Time
-	until    time.Duration // end of the pause, on the boot clock
-	number   uint64        // of the newest session
-	last     error
-	trip     time.Duration
-	presence wire.Presence
-	changed  chan struct{} // closed and replaced when state or presence changes
+	mu      sync.Mutex // guards what follows
+	running bool
+	state   State
+	since   time.Time
+	until   time.Duration // end of the pause, on the boot clock
+	number  uint64        // of the newest session
+	last    error
+	trip    time.Duration
+	says    says          // what the retained state says
+	changed chan struct{} // closed and replaced when state or says changes
 }
 
 // ErrRunning means that Run was called twice.
@@ -56,7 +56,7 @@ func New(o Options) (*Link, error) {
 	l := &Link{
 		o: o, broker: broker, time: &cloudTime{clock: o.Clock, floor: o.Floor},
 		handlers: map[wire.Type]Handler{}, queues: map[wire.Kind]chan *wire.Message{}, retry: make(chan struct{}, 1),
-		state: Stopped, presence: wire.Online, changed: make(chan struct{}),
+		state: Stopped, says: says{presence: wire.Online}, changed: make(chan struct{}),
 	}
 	if l.numbers, err = openNumbers(&l.o); err != nil {
 		return nil, err
@@ -102,8 +102,18 @@ func (l *Link) SetPresence(p wire.Presence) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.presence != p {
-		l.presence = p
+	if l.says.presence != p {
+		l.says.presence = p
+		l.announce()
+	}
+}
+
+// SetDesired changes which version of the desired configuration the retained state says is applied.
+func (l *Link) SetDesired(version uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.says.desired != version {
+		l.says.desired = version
 		l.announce()
 	}
 }
@@ -156,7 +166,7 @@ func (l *Link) Status() Status {
 	defer l.mu.Unlock()
 	s := Status{
 		State: l.state, Broker: l.broker.Redacted(), Tenant: l.o.Tenant, Rack: l.o.Rack, Since: l.since,
-		Session: l.number, RoundTrip: l.trip, Time: now, Trusted: trusted,
+		Session: l.number, Presence: l.says.presence, Desired: l.says.desired, RoundTrip: l.trip, Time: now, Trusted: trusted,
 		Outbox: l.outbox.Status(), Counters: l.counters.all(),
 	}
 	if trusted {
@@ -187,9 +197,15 @@ func (l *Link) setState(s State) {
 	}
 }
 
-// presenceNow is what the state says, and what is closed when it says something else.
-func (l *Link) presenceNow() (wire.Presence, <-chan struct{}) {
+// says is what of a rack's retained state changes within a session.
+type says struct {
+	presence wire.Presence
+	desired  uint64 // version of the configuration that is applied
+}
+
+// saysNow is what the state says, and what is closed when it says something else.
+func (l *Link) saysNow() (says, <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.presence, l.changed
+	return l.says, l.changed
 }

@@ -138,8 +138,8 @@ func (s *session) takeWelcome(m *wire.Message) error {
 		l.o.Logger.Warn("the time floor was not stored", "err", err)
 	}
 	// To the cloud a hello says online.
-	if p, _ := l.presenceNow(); p != wire.Online {
-		if err := s.announce(p); err != nil {
+	if now, _ := l.saysNow(); now.presence != wire.Online {
+		if err := s.announce(now); err != nil {
 			return err
 		}
 	}

@@ -83,7 +83,7 @@ func (l *Link) hold(ctx context.Context) ended {
 		link: l, number: number, nonce: nonce(), places: make(chan struct{}, maxInFlight), acks: make(chan settled, maxAcks),
 		welcomed: make(chan struct{}), exchanges: map[string]*Exchange{}, ids: map[string]bool{},
 	}
-	will, err := s.state(wire.Offline)
+	will, err := s.state(says{presence: wire.Offline})
 	if err != nil {
 		return ended{err: slow(err)}
 	}
@@ -137,7 +137,7 @@ func (s *session) live(ctx context.Context) ended {
 // part ends the connection: politely if the link stops.
 func (s *session) part(why error) {
 	if errors.Is(why, errGoodbye) {
-		if frame, err := s.state(wire.Offline); err == nil {
+		if frame, err := s.state(says{presence: wire.Offline}); err == nil {
 			s.b.goodbye(s.link.topic(wire.KindState), frame)
 			return
 		}
@@ -150,8 +150,8 @@ func (s *session) greet() error {
 	if err := s.b.subscribe(s.ctx, wire.DownFilter(s.link.o.Tenant, s.link.o.Rack)); err != nil {
 		return err
 	}
-	presence, changed := s.link.presenceNow()
-	if err := s.announce(presence); err != nil {
+	said, changed := s.link.saysNow()
+	if err := s.announce(said); err != nil {
 		return err
 	}
 	if err := s.sayHello(); err != nil {
@@ -167,11 +167,11 @@ func (s *session) greet() error {
 	case <-s.ctx.Done():
 		return nil
 	}
-	return s.watch(presence, changed)
+	return s.watch(said, changed)
 }
 
 // watch keeps the retained state true, and asks a silent cloud for a sign of life.
-func (s *session) watch(presence wire.Presence, changed <-chan struct{}) error {
+func (s *session) watch(said says, changed <-chan struct{}) error {
 	beat := s.link.o.Heartbeat
 	ticker := time.NewTicker(max(beat/5, time.Millisecond))
 	defer ticker.Stop()
@@ -182,12 +182,12 @@ func (s *session) watch(presence wire.Presence, changed <-chan struct{}) error {
 				return err
 			}
 		case <-changed:
-			var p wire.Presence
-			if p, changed = s.link.presenceNow(); p == presence {
+			var now says
+			if now, changed = s.link.saysNow(); now == said {
 				continue
 			}
-			presence = p
-			if err := s.announce(p); err != nil {
+			said = now
+			if err := s.announce(now); err != nil {
 				return err
 			}
 		case <-s.ctx.Done():
@@ -236,8 +236,8 @@ func (s *session) sayHello() error {
 }
 
 // announce publishes the retained state.
-func (s *session) announce(p wire.Presence) error {
-	frame, err := s.state(p)
+func (s *session) announce(now says) error {
+	frame, err := s.state(now)
 	if err != nil {
 		return err
 	}
@@ -248,11 +248,11 @@ func (s *session) announce(p wire.Presence) error {
 }
 
 // state makes the frame of the retained state, and of the will.
-func (s *session) state(p wire.Presence) ([]byte, error) {
+func (s *session) state(say says) ([]byte, error) {
 	l := s.link
 	now, _ := l.time.Now()
 	m, err := wire.NewMessage(wire.TypeState, now, 0, wire.State{
-		State: p, Generation: l.o.Generation, Session: s.number, Boot: l.o.Boot, Versions: l.o.Versions,
+		State: say.presence, Generation: l.o.Generation, Session: s.number, Boot: l.o.Boot, Versions: l.o.Versions, Desired: say.desired,
 	})
 	if err != nil {
 		return nil, err

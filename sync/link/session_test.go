@@ -440,6 +440,36 @@ func TestTimeComesFromTheCloudAndStaysAFloor(t *testing.T) {
 	})
 }
 
+func TestTheStateSaysWhichConfigurationIsApplied(t *testing.T) {
+	dialogue(t, func(t *testing.T, b *bench) {
+		b.online()
+		state := func() wire.State {
+			synctest.Wait()
+			return linktest.Decode[wire.State](t, frameOf(t, b, linktest.Publish{Topic: up(wire.KindState), Payload: b.broker.Retained(up(wire.KindState))}))
+		}
+		if s := state(); s.Desired != 0 {
+			t.Errorf("before any it says %+v", s)
+		}
+		b.link.SetDesired(7)
+		if s := state(); s.Desired != 7 || s.State != wire.Online {
+			t.Errorf("it says %+v", s)
+		}
+		if s := b.link.Status(); s.Desired != 7 || s.Presence != wire.Online {
+			t.Errorf("its status is %+v", s)
+		}
+		b.broker.HangUpAll()
+		synctest.Wait()
+		if s := state(); s.Desired != 0 || s.State != wire.Offline {
+			t.Errorf("the will says %+v", s)
+		}
+		time.Sleep(10 * time.Second)
+		b.waitOnline()
+		if s := state(); s.Desired != 7 {
+			t.Errorf("in the next session it says %+v", s)
+		}
+	})
+}
+
 func TestPresenceIsPublishedWhenItChanges(t *testing.T) {
 	dialogue(t, func(t *testing.T, b *bench) {
 		b.online()

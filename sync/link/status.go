@@ -4,6 +4,8 @@ import (
 	"maps"
 	"sync"
 	"time"
+
+	"phonerack/sync/wire"
 )
 
 // State is where a link is.
@@ -26,6 +28,8 @@ type Status struct {
 	Rack      string            `json:"rack"`
 	Since     time.Time         `json:"since"` // of the state, on the clock of Now
 	Session   uint64            `json:"session"`
+	Presence  wire.Presence     `json:"presence"`              // that the rack says while it is online
+	Desired   uint64            `json:"desired,omitempty"`     // version of the cloud's configuration that is applied
 	NextTry   time.Duration     `json:"next_try_ns,omitempty"` // from now, while waiting
 	LastError string            `json:"last_error,omitempty"`  // why the last session ended, or the last try failed
 	RoundTrip time.Duration     `json:"round_trip_ns"`         // of the last hello

@@ -40,9 +40,13 @@ type State struct {
 	Session    uint64            `json:"session"`
 	Boot       string            `json:"boot,omitempty"`
 	Versions   map[string]string `json:"versions,omitempty"`
+
+	// Desired is the version of the configuration that the rack has applied, 0 for none. The will does not know it.
+	Desired uint64 `json:"desired,omitempty"`
 }
 
-// Desired is the configuration that a rack should have. Versions only rise.
+// Desired is the configuration that a rack should have, an object of which [ReadSettings] knows the keys. Versions
+// only rise.
 type Desired struct {
 	Version uint64          `json:"version"`
 	Config  json.RawMessage `json:"config"`
