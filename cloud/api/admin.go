@@ -57,6 +57,7 @@ func (a *Admin) operations() map[string]operation {
 		"POST /v1/admin/tasks/{task}/answer":       a.answer,
 		"POST /v1/admin/tasks/{task}/requeue":      a.requeue,
 		"GET /v1/admin/tasks/{task}/decisions":     a.decisions,
+		"POST /v1/admin/files":                     a.putFile,
 		"GET /v1/admin/commands":                   a.commands,
 		"POST /v1/admin/commands":                  a.send,
 		"GET /v1/admin/commands/{command}":         a.command,

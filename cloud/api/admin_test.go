@@ -132,6 +132,14 @@ func TestEachOperationKeepsToItsDescription(t *testing.T) {
 	do(400, "POST /v1/admin/hosts/{host}/configure", "hosts/"+b.Rack+"/configure", json.RawMessage(`{"set":{"log.level":"loud"}}`))
 	do(200, "POST /v1/admin/hosts/{host}/configure", "hosts/"+b.Rack+"/configure", json.RawMessage(`{"set":{"log.level":"debug","heartbeat.seconds":5,"claims.paused":false}}`))
 	s.bus.take() // of no session
+	file := do(201, "POST /v1/admin/files", "files", octets("the file"))
+	do(400, "POST /v1/admin/files", "files", octets(""))
+	do(400, "POST /v1/admin/files", "files", struct{}{})
+	do(413, "POST /v1/admin/files", "files", make(octets, wire.MaxInput+1))
+	withFile := fleet.NewTask{Task: wire.Task{Goal: "g", Deadline: 1, Inputs: []wire.Input{{Name: "a.txt", SHA256: field(file, "sha256")}}}}
+	if got := do(201, "POST /v1/admin/tasks", "tasks", withFile); !strings.Contains(string(got), `"size":8`) {
+		t.Errorf("got %s", got)
+	}
 	task := fleet.NewTask{Key: "k", Task: wire.Task{Goal: "g", Params: map[string]string{"a": "b"}, Budget: wire.Budget{Steps: 3}}}
 	id := field(do(201, "POST /v1/admin/tasks", "tasks", task), "task_id")
 	if again := do(200, "POST /v1/admin/tasks", "tasks", task); field(again, "task_id") != id {

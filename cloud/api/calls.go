@@ -121,8 +121,12 @@ func (c *Calls) status(ctx context.Context, r *request, b wire.CommandStatus) (a
 	return answer{t: wire.TypeCommandAck, body: a}, err
 }
 
+// blob serves bodies of skills and files of tasks: a rack knows what it asks for, and what is neither is not found.
 func (c *Calls) blob(ctx context.Context, r *request, b wire.BlobGet) (answer, error) {
 	d, part, err := c.skills.Blob(ctx, r.caller, b)
+	if wire.Is(err, wire.NotFound) {
+		d, part, err = c.fleet.FilePart(ctx, r.caller, b)
+	}
 	return answer{t: wire.TypeBlobData, body: d, data: part}, err
 }
 

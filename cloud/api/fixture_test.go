@@ -319,8 +319,12 @@ func (s *site) send(h http.Handler, method, path, bearer string, body any) (*htt
 	s.t.Helper()
 	var raw []byte
 	if body != nil {
-		var ok bool
-		if raw, ok = body.([]byte); !ok {
+		switch b := body.(type) {
+		case []byte:
+			raw = b
+		case octets:
+			raw = b
+		default:
 			var err error
 			if raw, err = json.Marshal(body); err != nil {
 				s.t.Fatal(err)
@@ -329,7 +333,9 @@ func (s *site) send(h http.Handler, method, path, bearer string, body any) (*htt
 	}
 	request := func() *http.Request {
 		q := httptest.NewRequestWithContext(s.t.Context(), method, "http://localhost"+path, bytes.NewReader(raw))
-		if body != nil {
+		if _, ok := body.(octets); ok {
+			q.Header.Set("Content-Type", "application/octet-stream")
+		} else if body != nil {
 			q.Header.Set("Content-Type", "application/json")
 		}
 		if bearer != "" {
@@ -354,6 +360,9 @@ func (s *site) send(h http.Handler, method, path, bearer string, body any) (*htt
 	}
 	return answer, out, f.Error
 }
+
+// octets is a body that is no JSON.
+type octets []byte
 
 // described holds an exchange to openapi.yaml. A request that was refused as malformed need not fit.
 func (s *site) described(q *http.Request, answer *http.Response, out []byte) {

@@ -155,14 +155,27 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, int,
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		return nil, http.StatusUnsupportedMediaType, wire.Refuse(wire.BadRequest, map[string]any{"reason": "its content type is not application/json"})
 	}
+	raw, err := readAll(w, r, limit)
+	return raw, 0, err
+}
+
+// readOctets reads a bounded body of any bytes.
+func readOctets(r *http.Request, limit int64) ([]byte, error) {
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/octet-stream" {
+		return nil, wire.Refuse(wire.BadRequest, map[string]any{"reason": "its content type is not application/octet-stream"})
+	}
+	return readAll(nil, r, limit)
+}
+
+func readAll(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
 	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
 	if e, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return nil, 0, wire.Refuse(wire.PayloadTooLarge, map[string]any{"what": "body", "size": max(r.ContentLength, e.Limit+1), "limit": e.Limit})
+		return nil, wire.Refuse(wire.PayloadTooLarge, map[string]any{"what": "body", "size": max(r.ContentLength, e.Limit+1), "limit": e.Limit})
 	}
 	if err != nil {
-		return nil, 0, wire.Refuse(wire.BadRequest, map[string]any{"reason": "its body ended too early"}).Because(err)
+		return nil, wire.Refuse(wire.BadRequest, map[string]any{"reason": "its body ended too early"}).Because(err)
 	}
-	return raw, 0, nil
+	return raw, nil
 }
 
 // Decision is a row of the planner's log.

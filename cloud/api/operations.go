@@ -127,6 +127,16 @@ func (a *Admin) decisions(r *http.Request, op fleet.Operator) (int, any, error) 
 	return one(listDecisions(r, a.store, op.Scope(), r.PathValue("task"), func(store.Decision) bool { return true }))
 }
 
+// putFile takes a file as it is.
+func (a *Admin) putFile(r *http.Request, op fleet.Operator) (int, any, error) {
+	raw, err := readOctets(r, wire.MaxInput)
+	if err != nil {
+		return 0, nil, err
+	}
+	f, err := a.fleet.PutFile(r.Context(), op, raw)
+	return http.StatusCreated, f, err
+}
+
 // Commands.
 
 func (a *Admin) commands(r *http.Request, op fleet.Operator) (int, any, error) {

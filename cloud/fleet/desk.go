@@ -46,10 +46,8 @@ func (n NewTask) check() error {
 	case t.Target.Rack != "" && !wire.ValidID(t.Target.Rack):
 		return bad("%.80q is no rack id", t.Target.Rack)
 	}
-	// No rack can do these yet: such a task would wait for ever.
-	switch {
-	case len(t.Inputs) > 0:
-		return wire.Refuse(wire.Unsupported, map[string]any{"what": "tasks with files (inputs)"})
+	if err := checkInputs(t.Inputs); err != nil {
+		return err
 	}
 	if _, err := resultschema.Parse(t.ResultSchema); err != nil {
 		return bad("%s", err)
@@ -62,6 +60,10 @@ func (f *Fleet) Submit(ctx context.Context, op Operator, n NewTask) (task Task, 
 	if err := n.check(); err != nil {
 		return Task{}, false, err
 	}
+	hashes, err := f.known(ctx, op, n.Task.Inputs)
+	if err != nil {
+		return Task{}, false, err
+	}
 	body, err := json.Marshal(n.Task)
 	if err != nil {
 		return Task{}, false, bad("the task cannot be stored")
@@ -72,7 +74,7 @@ func (f *Fleet) Submit(ctx context.Context, op Operator, n NewTask) (task Task, 
 	w := n.Task
 	t, created, err := f.store.Submit(ctx, op.Scope(), store.NewTask{
 		Key: n.Key, Body: body, Target: store.Target(w.Target), NotBefore: fromMS(w.NotBefore), Deadline: fromMS(w.Deadline),
-		Priority: w.Priority, Repeatable: w.Repeatable,
+		Priority: w.Priority, Repeatable: w.Repeatable, Files: hashes,
 	})
 	if errors.Is(err, store.ErrRequestConflict) {
 		return Task{}, false, wire.Refuse(wire.RequestConflict, map[string]any{"request": n.Key}).Because(err)

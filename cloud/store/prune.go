@@ -93,8 +93,16 @@ func (p *Pruned) deletions(o PruneOptions, now time.Time) []deletion {
 			AND r.task = k.id LIMIT ?)`, []any{ms(o.TasksBefore)}},
 		{new(int64), `DELETE FROM attempts WHERE (task, attempt) IN (SELECT a.task, a.attempt FROM tasks k CROSS JOIN attempts a WHERE ` + forgettable + `
 			AND a.task = k.id LIMIT ?)`, []any{ms(o.TasksBefore)}},
+		{new(int64), `DELETE FROM task_files WHERE (task, sha256) IN (SELECT x.task, x.sha256 FROM tasks k CROSS JOIN task_files x WHERE ` + forgettable + `
+			AND x.task = k.id LIMIT ?)`, []any{ms(o.TasksBefore)}},
 		{&p.Tasks, `DELETE FROM tasks WHERE id IN (SELECT k.id FROM tasks k WHERE ` + forgettable + ` AND NOT EXISTS (SELECT 1 FROM attempts a
-			WHERE a.task = k.id) AND NOT EXISTS (SELECT 1 FROM releases r WHERE r.task = k.id) LIMIT ?)`, []any{ms(o.TasksBefore)}},
+			WHERE a.task = k.id) AND NOT EXISTS (SELECT 1 FROM releases r WHERE r.task = k.id) AND NOT EXISTS (SELECT 1 FROM task_files x WHERE x.task = k.id)
+			LIMIT ?)`, []any{ms(o.TasksBefore)}},
+		{
+			&p.Files, `DELETE FROM files WHERE at < ? AND (tenant, sha256) IN (SELECT f.tenant, f.sha256 FROM files f WHERE f.at < ? AND NOT EXISTS
+			(SELECT 1 FROM task_files x WHERE x.tenant = f.tenant AND x.sha256 = f.sha256) LIMIT ?)`,
+			[]any{now.Add(-keptFiles).UnixMilli(), now.Add(-keptFiles).UnixMilli()},
+		},
 		{
 			&p.Commands, `DELETE FROM commands WHERE id IN (SELECT id FROM commands WHERE state NOT IN ('queued', 'accepted', 'running') AND updated < ? LIMIT ?)`,
 			[]any{ms(o.CommandsBefore)},

@@ -472,7 +472,7 @@ func testFirstSchema(t *testing.T, p place) {
 	addHost(t, s, "r1")
 	ok(t, s.Close())
 	raw(t, p, func(db *sql.DB) {
-		for _, table := range []string{"catalogs", "subscriptions", "grants", "skills", "blobs", "catalog_keys", "desired"} {
+		for _, table := range []string{"catalogs", "subscriptions", "grants", "skills", "blobs", "catalog_keys", "desired", "task_files", "files"} {
 			ok(t, second(db.Exec(`DROP TABLE `+table)))
 		}
 		ok(t, second(db.Exec(`DELETE FROM schema_versions WHERE version > 2`)))

@@ -56,6 +56,7 @@ var contract = []struct {
 	{"DecisionPages", testDecisionPages},
 	{"Prune", testPrune},
 	{"WhatIsOverIsForgotten", testForget},
+	{"Files", testFiles},
 	{"HellosAreWrittenDownOnce", testHelloAudits},
 	{"Commands", testCommands},
 	{"CommandsExpire", testCommandsExpire},

@@ -64,6 +64,7 @@ type Pruned struct {
 	Commands  int64
 	Accounts  int64
 	Windows   int64 // used windows of limits
+	Files     int64 // of tasks
 	Skills    int64 // bodies of old versions, and rows about what was removed
 	Done      bool  // false: the budget ended first
 	Left      int64 // decisions that are due and still there, counted up to 100,000; 0 if Done
@@ -140,7 +141,7 @@ func (y *System) Restored(ctx context.Context) (i Installation, err error) {
 func (y *System) Tenants(ctx context.Context) (all []string, err error) {
 	err = y.s.read(ctx, Scope{}, func(t *tx) error {
 		all, err = list(t, func(r scanner) (s string, err error) { return s, r.Scan(&s) },
-			`SELECT tenant FROM hosts UNION SELECT tenant FROM profiles UNION SELECT tenant FROM tasks UNION SELECT tenant FROM subscriptions ORDER BY 1`)
+			`SELECT tenant FROM hosts UNION SELECT tenant FROM profiles UNION SELECT tenant FROM tasks UNION SELECT tenant FROM subscriptions UNION SELECT tenant FROM files ORDER BY 1`)
 		return err
 	})
 	return all, err

@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"phonerack/sync/wire"
 )
 
 // TaskState is where a task or an attempt stands.
@@ -49,6 +51,10 @@ type NewTask struct {
 	Deadline   time.Time // zero: none. A task still queued then fails
 	Priority   int       // higher first
 	Repeatable bool      // may be tried again although it may have written
+
+	// Files are the hashes of those that were put for it. Left out of JSON if there are none: the hash of the contents is
+	// older than files.
+	Files []string `json:",omitempty"`
 }
 
 // Task as stored.
@@ -183,6 +189,7 @@ func (n *NewTask) check() error {
 	err := check(textOK("key", n.Key, 0, maxName), jsonOK("body", n.Body), inRange("slot", int64(g.Slot), 0, maxSlot),
 		textOK("phone", g.Phone, 0, maxName), textOK("tag", g.Tag, 0, maxName), textOK("app", g.App, 0, maxName),
 		inRange("priority", int64(n.Priority), -1000, 1000))
+	err = check(err, listOK("files", n.Files, wire.MaxInputs))
 	if err == nil && g.Rack != "" {
 		err = idOK("rack", g.Rack)
 	}
@@ -211,6 +218,9 @@ func (s *Store) Submit(ctx context.Context, sc Scope, n NewTask) (task Task, cre
 			return err
 		}
 		if created = rows == 1; created {
+			if err = t.addFiles(id, n.Files); err != nil {
+				return err
+			}
 			if task, err = t.task(id); err != nil {
 				return err
 			}

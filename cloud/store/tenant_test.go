@@ -19,6 +19,7 @@ type world struct {
 	profile       store.Profile
 	reservation   store.Reservation
 	skill         store.NewSkill
+	file          store.File // of a task that r1 has the lease of
 }
 
 func newWorld(t *testing.T, s *store.Store) world {
@@ -26,7 +27,8 @@ func newWorld(t *testing.T, s *store.Store) world {
 	ctx := t.Context()
 	addHost(t, s, "r1")
 	var w world
-	submit(t, s, store.NewTask{Key: "k"})
+	w.file = must(s.PutFile(ctx, acme, []byte("a file")))(t)
+	submit(t, s, store.NewTask{Key: "k", Files: []string{w.file.SHA256}})
 	submit(t, s, store.NewTask{})
 	submit(t, s, store.NewTask{}) // for the method Claim
 	w.task = lease(t, s, claim("r1", 1, "c1"))
@@ -116,6 +118,10 @@ var methods = []struct {
 	silent bool // writes nothing down: it only reads, or is one of those that the package's documentation excepts
 	call   call
 }{
+	{"RackFile", true, only(func(c c, s st, sc sc, w world) error {
+		_, _, err := s.RackFile(c, sc, "r1", w.file.SHA256, 0, 10)
+		return err
+	})},
 	{"Host", true, only(func(c c, s st, sc sc, w world) error { _, err := s.Host(c, sc, "r1"); return err })},
 	{"LabelHost", false, only(func(c c, s st, sc sc, w world) error { return s.LabelHost(c, sc, "r1", "n", nil) })},
 	{"Identities", true, only(func(c c, s st, sc sc, w world) error { _, err := s.Identities(c, sc, "r1"); return err })},
@@ -230,6 +236,7 @@ var methods = []struct {
 	{"Skill", true, only(func(c c, s st, sc sc, w world) error { _, _, err := s.Skill(c, sc, "tips"); return err })},
 	{"RackSkills", true, only(func(c c, s st, sc sc, w world) error { _, err := s.RackSkills(c, sc, "r1", 0, 0); return err })},
 	{"RackSubscriptions", true, only(func(c c, s st, sc sc, w world) error { _, err := s.RackSubscriptions(c, sc, "r1"); return err })},
+	{"File", true, only(func(c c, s st, sc sc, w world) error { _, err := s.File(c, sc, w.file.SHA256); return err })},
 	{"RackBlob", true, only(func(c c, s st, sc sc, w world) error { _, err := s.RackBlob(c, sc, "r1", w.skill.SHA256); return err })},
 	{"EndGrant", false, only(func(c c, s st, sc sc, w world) error {
 		return s.EndGrant(c, sc, store.Grant{Subscription: "social", Rack: "r1"})
@@ -252,7 +259,7 @@ var methods = []struct {
 
 // creators have no record to look for. Taking an id of another tenant is a conflict, which tells no more than that ids
 // are unique; Submit's keys are each tenant's own.
-var creators = []string{"CreateHost", "AddProfile", "Submit", "CreateSubscription", "AddCatalogKey"}
+var creators = []string{"PutFile", "CreateHost", "AddProfile", "Submit", "CreateSubscription", "AddCatalogKey"}
 
 // without have no scope.
 var without = []string{"Close", "System"}
@@ -304,6 +311,8 @@ func testForeignTenants(t *testing.T, p place) {
 	if _, err := s.CreateSubscription(t.Context(), other, "social", "another one"); err != nil {
 		t.Errorf("subscriptions are each tenant's own: %v", err)
 	}
+	_, _, err = s.Submit(t.Context(), other, store.NewTask{Body: json.RawMessage(`{}`), Files: []string{w.file.SHA256}})
+	wants(t, err, store.ErrInvalid)
 	task, created, err := s.Submit(t.Context(), other, store.NewTask{Key: "k", Body: json.RawMessage(`{}`)})
 	ok(t, err)
 	if !created || task.ID == w.task.Task.ID {

@@ -79,24 +79,28 @@ func (c *client) call(ctx context.Context, method, path string, query url.Values
 }
 
 func (c *client) raw(ctx context.Context, method, path string, query url.Values, body any) ([]byte, error) {
+	if body == nil {
+		return c.send(ctx, method, path, query, "", nil)
+	}
+	raw, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	return c.send(ctx, method, path, query, "application/json", bytes.NewReader(raw))
+}
+
+// send asks with a body of a kind, or with none.
+func (c *client) send(ctx context.Context, method, path string, query url.Values, kind string, in io.Reader) ([]byte, error) {
 	if query == nil {
 		query = url.Values{}
 	}
 	query.Set("tenant", c.tenant)
-	var in io.Reader
-	if body != nil {
-		raw, err := json.Marshal(body)
-		if err != nil {
-			return nil, err
-		}
-		in = bytes.NewReader(raw)
-	}
 	r, err := http.NewRequestWithContext(ctx, method, c.base+path+"?"+query.Encode(), in)
 	if err != nil {
 		return nil, err
 	}
-	if body != nil {
-		r.Header.Set("Content-Type", "application/json")
+	if in != nil {
+		r.Header.Set("Content-Type", kind)
 	}
 	if c.token != "" {
 		r.Header.Set("Authorization", "Bearer "+c.token)

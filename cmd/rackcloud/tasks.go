@@ -1,12 +1,16 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
 	"reflect"
+	"slices"
 	"strconv"
 	"time"
 
@@ -41,6 +45,7 @@ type taskSubmit struct {
 	App          string            `help:"Only phones with this package."`
 	Skill        []string          `help:"A skill that the task needs; may be repeated."`
 	Param        map[string]string `mapsep:"none" help:"A value that the goal needs; may be repeated." placeholder:"NAME=VALUE"`
+	Input        map[string]string `mapsep:"none" help:"A file that the task needs, of at most 8 MiB; four at most." placeholder:"NAME=FILE"`
 	Permission   []string          `help:"What the task may do besides touching and typing; may be repeated." placeholder:"NAME"`
 	Steps        int               `help:"At most this many steps." placeholder:"N"`
 	Within       time.Duration     `help:"At most this long once it runs." placeholder:"DURATION"`
@@ -57,6 +62,9 @@ type taskSubmit struct {
 func (c taskSubmit) Run(s *session) error {
 	t, err := c.task()
 	if err != nil {
+		return err
+	}
+	if t.Inputs, err = s.upload(t.Inputs, c.Input); err != nil {
 		return err
 	}
 	var v fleet.Task
@@ -116,6 +124,45 @@ func (c taskSubmit) task() (wire.Task, error) {
 		t.ResultSchema = raw
 	}
 	return t, nil
+}
+
+// upload has the cloud keep files, and names them.
+func (s *session) upload(inputs []wire.Input, files map[string]string) ([]wire.Input, error) {
+	if len(files) > wire.MaxInputs {
+		return nil, fmt.Errorf("%w: a task has at most %d files", errUsage, wire.MaxInputs)
+	}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		body, err := readInput(files[name])
+		if err != nil {
+			return nil, err
+		}
+		raw, err := s.client.send(s.ctx, http.MethodPost, "/v1/admin/files", nil, "application/octet-stream", bytes.NewReader(body))
+		if err != nil {
+			return nil, err
+		}
+		var f fleet.File
+		if err := json.Unmarshal(raw, &f); err != nil {
+			return nil, fmt.Errorf("the answer of rackcloud cannot be read: %w", err)
+		}
+		inputs = append(inputs, wire.Input{Name: name, SHA256: f.SHA256, Size: f.Size})
+	}
+	return inputs, nil
+}
+
+func readInput(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // it was read only
+	body, err := io.ReadAll(io.LimitReader(f, wire.MaxInput+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case len(body) == 0 || len(body) > wire.MaxInput:
+		return nil, fmt.Errorf("%s has not 1 to %d bytes", path, wire.MaxInput)
+	}
+	return body, nil
 }
 
 // await follows a task to its end.

@@ -36,7 +36,13 @@ type Task struct {
 	ResultSchema json.RawMessage   `json:"result_schema,omitempty"`
 }
 
-// Input is a file that a task needs, by its content.
+// Bounds of the files of a task.
+const (
+	MaxInputs = 4
+	MaxInput  = 8 << 20 // bytes of one
+)
+
+// Input is a file that a task needs, by its content. The rack that has the task's lease fetches it by [BlobGet].
 type Input struct {
 	Name   string `json:"name"`
 	SHA256 string `json:"sha256"`
