@@ -2,6 +2,7 @@ package firmware_test
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
 	"net"
@@ -204,6 +205,55 @@ func TestATaskThatThisRackCannotDoIsGivenBack(t *testing.T) {
 	}
 	if journal := b.phones[1].engine.Journal(); len(journal) > 0 {
 		t.Errorf("the phone was touched: %q", journal)
+	}
+}
+
+// TestAFileOfATaskIsHereBeforeItsFirstStep: fetched by its hash. One that the cloud does not give has the task go back.
+func TestAFileOfATaskIsHereBeforeItsFirstStep(t *testing.T) {
+	b := newBench(t, 1)
+	c := b.join(config.ByCloud)
+	body := []byte("the file")
+	sum := fmt.Sprintf("%x", sha256.Sum256(body))
+	c.On(wire.TypeBlobGet, func(h linktest.Heard) {
+		var get wire.BlobGet
+		if h.Decode(&get) != nil {
+			return
+		}
+		if get.SHA256 != sum {
+			c.Reply(h, wire.TypeError, wire.Refuse(wire.NotFound, map[string]any{"what": "blob", "id": get.SHA256}))
+			return
+		}
+		m := c.Message(h.Topic.Rack, wire.TypeBlobData, wire.BlobData{SHA256: sum, Size: int64(len(body))})
+		m.Corr = h.ID
+		m.Attach(wire.BlobAttachment, "application/json", body)
+		c.Send(h.Topic, wire.KindSkill, m)
+	})
+	var here atomic.Bool
+	c.On(wire.TypePlanRequest, func(h linktest.Heard) {
+		var q wire.PlanRequest
+		if h.Decode(&q) != nil {
+			return
+		}
+		got, err := os.ReadFile(filepath.Join(b.config.Rack.State, "inputs", sum))
+		here.Store(err == nil && bytes.Equal(got, body))
+		c.Reply(h, wire.TypePlanDecision, wire.PlanDecision{RequestID: q.RequestID, ToolName: "finish", Arguments: []byte(`{"message":"done"}`)})
+	})
+	b.phones[1].plug(t)
+	c.grant(wire.Task{TaskID: "t1", Goal: "g", Inputs: []wire.Input{{Name: "a", SHA256: strings.Repeat("0", 64), Size: 1}}}, 1, 2*time.Minute)
+	c.grant(wire.Task{TaskID: "t2", Goal: "g", Inputs: []wire.Input{{Name: "../a", SHA256: sum, Size: 8}}}, 1, 2*time.Minute)
+	c.grant(wire.Task{TaskID: "t3", Goal: "g", Inputs: []wire.Input{{Name: "a.txt", SHA256: sum, Size: 8}}}, 1, 2*time.Minute)
+	b.planner = nil
+	b.start()
+	for n, code := range []wire.Code{wire.InputMissing, wire.BadRequest} {
+		if r := await[wire.Release](t, c, wire.TypeRelease, n); r.TaskID != fmt.Sprintf("t%d", n+1) || r.Error == nil || r.Error.Code != code {
+			t.Errorf("%+v, want %s", r, code)
+		}
+	}
+	if r := await[wire.Result](t, c, wire.TypeResult, 0); r.TaskID != "t3" || r.Outcome != wire.Succeeded {
+		t.Errorf("%+v", r)
+	}
+	if !here.Load() {
+		t.Error("the file was not here at the first step")
 	}
 }
 

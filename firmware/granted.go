@@ -152,6 +152,22 @@ func (p phones) Slots() []fleet.Slot {
 	return list
 }
 
+// Prepare implements fleet.Runner: it fetches the files that the task names and that are not here yet.
+func (p phones) Prepare(ctx context.Context, a fleet.Assignment) error {
+	if _, err := specOf(a); err != nil { // before anything is fetched for it
+		return wire.Refuse(wire.BadRequest, map[string]any{"reason": err.Error()})
+	}
+	if what := unsupported(a.Task); what != "" {
+		return wire.Refuse(wire.Unsupported, map[string]any{"what": what})
+	}
+	for _, in := range a.Task.Inputs {
+		if err := p.rack.fetchInput(ctx, p.rack.cloud.link.Request, in); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Start implements fleet.Runner.
 func (p phones) Start(a fleet.Assignment) error {
 	spec, err := specOf(a)
@@ -179,11 +195,8 @@ func (p phones) Start(a fleet.Assignment) error {
 
 // unsupported names what a task needs and this version of the rack does not have.
 func unsupported(t wire.Task) string {
-	switch {
-	case len(t.Skills) > 0:
+	if len(t.Skills) > 0 {
 		return "tasks with skills"
-	case len(t.Inputs) > 0:
-		return "tasks with files from the cloud"
 	}
 	return ""
 }
@@ -197,6 +210,21 @@ func specOf(a fleet.Assignment) (action.TaskSpec, error) {
 	args := action.TaskRunArgs{
 		SlotArgs: action.SlotArgs{Slot: a.Slot}, Goal: t.Goal, Params: t.Params, Steps: t.Budget.Steps, Seconds: int((t.Budget.MS + 999) / 1000),
 		Tokens: t.Budget.Tokens, Permissions: t.Permissions, ResultSchema: t.ResultSchema,
+	}
+	if len(t.Inputs) > wire.MaxInputs {
+		return action.TaskSpec{}, fmt.Errorf("a task takes at most %d files from the cloud", wire.MaxInputs)
+	}
+	for _, in := range t.Inputs {
+		if _, twice := args.Inputs[in.Name]; twice {
+			return action.TaskSpec{}, fmt.Errorf("two files have the name %.80q", in.Name)
+		}
+		if in.Size < 1 || in.Size > wire.MaxInput {
+			return action.TaskSpec{}, fmt.Errorf("the file %.80q has %d bytes where 1 to %d are allowed", in.Name, in.Size, wire.MaxInput)
+		}
+		if args.Inputs == nil {
+			args.Inputs = map[string]string{}
+		}
+		args.Inputs[in.Name] = in.SHA256
 	}
 	return args.Spec()
 }

@@ -57,7 +57,15 @@ func newInputs(state string, log *slog.Logger) (*inputs, error) {
 }
 
 // put keeps a file. It is on disk when put returns without an error.
-func (in *inputs) put(ctx context.Context, r io.Reader) (_ action.Input, err error) {
+func (in *inputs) put(ctx context.Context, r io.Reader) (action.Input, error) {
+	return in.keep(ctx, r, "")
+}
+
+// errOtherBytes means that a file is not the one that its hash names.
+var errOtherBytes = errors.New("its bytes are not those of its hash")
+
+// keep is put for a file whose hash must be want, if that is not empty: another one is not kept.
+func (in *inputs) keep(ctx context.Context, r io.Reader, want string) (_ action.Input, err error) {
 	f, err := os.CreateTemp(in.folder, partPrefix+"*")
 	if err != nil {
 		return action.Input{}, fullOr(err)
@@ -69,6 +77,10 @@ func (in *inputs) put(ctx context.Context, r io.Reader) (_ action.Input, err err
 	}()
 	sum := sha256.New()
 	size, err := io.Copy(io.MultiWriter(f, sum), io.LimitReader(&untilDone{ctx, r}, inputLimit+1))
+	name := hex.EncodeToString(sum.Sum(nil))
+	if err == nil && want != "" && name != want {
+		err = errOtherBytes
+	}
 	if err == nil && size > inputLimit {
 		err = wire.Refuse(wire.PayloadTooLarge, map[string]any{"what": "the file", "size": size, "limit": inputLimit})
 	}
@@ -80,7 +92,6 @@ func (in *inputs) put(ctx context.Context, r io.Reader) (_ action.Input, err err
 	}
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	name := hex.EncodeToString(sum.Sum(nil))
 	if err = os.Rename(f.Name(), filepath.Join(in.folder, name)); err != nil {
 		return action.Input{}, fullOr(err)
 	}

@@ -20,6 +20,7 @@ type attempt struct {
 	steps         int
 	answered      string        // the newest question that somebody here has answered
 	started       bool          // Start has returned without a refusal
+	unready       func()        // ends its preparation; nil but for then
 	leftOver      bool          // an earlier process had it
 	ending        *wire.Refusal // why it was asked to end
 	lapsed        bool          // its lease is over
@@ -69,12 +70,63 @@ func (f *Fleet) takeUpAttempts() {
 	}
 }
 
-// start hands a committed attempt to the runner, and tells whether it began.
-func (f *Fleet) start(ctx context.Context, a *attempt, task wire.Task) bool {
-	err := f.o.Runner.Start(f.assignment(a, task))
+// prepareTime bounds the preparation of an attempt, which keeps its slot.
+const prepareTime = 5 * time.Minute
+
+// prepared has the runner fetch what an attempt needs, under a lease that is renewed, and starts it. What fails gives
+// the lease back, and has the slot's next claim wait.
+func (f *Fleet) prepared(ctx context.Context, c *claim, a *attempt, task wire.Task) {
+	f.spawn(func(ctx context.Context) { f.tend(ctx, a) })
+	cancelled, err := f.prepareAttempt(ctx, a, task)
+	if cancelled != nil {
+		f.report(ctx, a, wire.Result{Outcome: wire.Cancelled, Error: cancelled})
+		return
+	}
+	if err == nil {
+		err = f.start(a, task)
+	}
+	f.mu.Lock()
+	if err == nil {
+		c.again.reset()
+	} else {
+		c.next = f.o.Boot() + c.again.after(err)
+	}
+	f.mu.Unlock()
 	if err != nil {
 		f.refused(ctx, a, wire.From(err))
-		return false
+	}
+}
+
+// prepareAttempt tells whether somebody has cancelled the attempt, or why else it cannot start.
+func (f *Fleet) prepareAttempt(ctx context.Context, a *attempt, task wire.Task) (cancelled *wire.Refusal, err error) {
+	limited, cancel := context.WithTimeout(ctx, prepareTime)
+	defer cancel()
+	f.mu.Lock()
+	a.unready = cancel
+	if a.ending != nil { // it came between the commit and here
+		cancel()
+	}
+	f.mu.Unlock()
+	err = f.o.Runner.Prepare(limited, f.assignment(a, task))
+	f.mu.Lock()
+	a.unready = nil
+	ending, lapsed := a.ending, a.lapsed
+	f.mu.Unlock()
+	switch {
+	case ending != nil && !lapsed:
+		return ending, nil
+	case ending != nil:
+		return nil, ending
+	case ctx.Err() != nil && err != nil: // the process stops: the lease goes back in its next life
+		return nil, wire.Refuse(wire.ShuttingDown, nil)
+	}
+	return nil, err
+}
+
+// start hands a committed attempt to the runner.
+func (f *Fleet) start(a *attempt, task wire.Task) error {
+	if err := f.o.Runner.Start(f.assignment(a, task)); err != nil {
+		return err
 	}
 	f.mu.Lock()
 	a.started = true
@@ -83,13 +135,15 @@ func (f *Fleet) start(ctx context.Context, a *attempt, task wire.Task) bool {
 	if ending != nil { // it came between the commit and here
 		f.o.Runner.Cancel(a.ref(), ending)
 	}
-	f.spawn(func(ctx context.Context) { f.tend(ctx, a) })
-	return true
+	return nil
 }
 
 func (f *Fleet) assignment(a *attempt, task wire.Task) Assignment {
+	f.mu.Lock()
+	fence := a.fence
+	f.mu.Unlock()
 	return Assignment{
-		Task: task, Attempt: a.Attempt, Slot: a.Slot, Phone: a.Phone, Fence: a.fence,
+		Task: task, Attempt: a.Attempt, Slot: a.Slot, Phone: a.Phone, Fence: fence,
 		Wrote: func() error { return f.wrote(a) },
 		Stepped: func(n int) {
 			f.mu.Lock()

@@ -275,9 +275,17 @@ func (f *Fleet) leased(ctx context.Context, c *claim, ask wire.Claim, l wire.Lea
 		f.spawn(func(ctx context.Context) { f.giveBack(ctx, a) })
 		return c.again.after(nil)
 	}
-	if !f.start(ctx, a, l.Task) {
+	if len(l.Task.Inputs) > 0 {
+		if !f.spawn(func(ctx context.Context) { f.prepared(ctx, c, a, l.Task) }) {
+			f.refused(ctx, a, wire.Refuse(wire.ShuttingDown, nil))
+		}
+		return 0
+	}
+	if err := f.start(a, l.Task); err != nil {
+		f.refused(ctx, a, wire.From(err))
 		return c.again.after(nil)
 	}
+	f.spawn(func(ctx context.Context) { f.tend(ctx, a) })
 	c.again.reset()
 	return 0
 }

@@ -83,6 +83,14 @@ func (c *fakeCloud) submit(id string, repeatable bool) {
 	c.tasks = append(c.tasks, &cloudTask{Task: wire.Task{TaskID: id, Goal: "do " + id, Repeatable: repeatable}, state: wire.TaskQueued})
 }
 
+// submitWithFile queues a task that needs a file.
+func (c *fakeCloud) submitWithFile(id string) {
+	c.submit(id, true)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.tasks[len(c.tasks)-1].Inputs = []wire.Input{{Name: "a", SHA256: "feed", Size: 4}}
+}
+
 // command stores a command and gives it; the caller pushes it, or not.
 func (c *fakeCloud) command(name string, slot int, life time.Duration) wire.Command {
 	c.mu.Lock()

@@ -20,7 +20,7 @@ func (f *Fleet) tend(ctx context.Context, a *attempt) {
 	again := f.backOff(time.Second, 5*time.Second)
 	for !a.isGone() {
 		f.mu.Lock()
-		now, end, renew, lapsed := f.o.Boot(), a.end, a.renew, a.lapsed
+		now, end, renew, lapsed := f.o.Boot(), a.end, a.renew, a.lapsed || a.Release != nil
 		f.mu.Unlock()
 		switch {
 		case lapsed:
@@ -99,6 +99,9 @@ func (f *Fleet) end(a *attempt, why *wire.Refusal, lapsed bool) {
 	}
 	a.ending, a.lapsed = why, lapsed
 	started := a.started
+	if a.unready != nil {
+		a.unready()
+	}
 	f.mu.Unlock()
 	f.log.Info("an attempt has to end", "slot", a.Slot, "task", a.TaskID, "attempt", a.Attempt, "err", why)
 	if started {

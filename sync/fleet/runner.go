@@ -11,10 +11,14 @@ import (
 )
 
 // Runner is the rack's phones and what runs on them. It is safe for concurrent
-// use. Only Execute may block for long.
+// use. Only Prepare and Execute may block for long.
 type Runner interface {
 	// Slots is every slot of the rack.
 	Slots() []Slot
+	// Prepare fetches what an attempt of a task with files needs, before Start: it
+	// leaves the phone alone. ctx ends with the lease, and when the attempt is to
+	// end. What it refuses goes back, with the reason of a *wire.Refusal.
+	Prepare(ctx context.Context, a Assignment) error
 	// Start begins an attempt and returns at once. If it refuses, nothing was
 	// written to the phone; a *wire.Refusal says why not. It is called at most once
 	// for an attempt, whatever happens.

@@ -317,6 +317,7 @@ type phones struct {
 	serial   string
 	think    time.Duration // before the write, and after it
 	refuse   func(a fleet.Assignment) error
+	prepare  func(ctx context.Context, a fleet.Assignment) error
 	ask      string        // text of a question that each attempt asks
 	hold     chan struct{} // commands wait for it
 	fail     error         // of commands
@@ -365,6 +366,17 @@ func (r *runner) Slots() (all []fleet.Slot) {
 		all = append(all, s)
 	}
 	return all
+}
+
+func (r *runner) Prepare(ctx context.Context, a fleet.Assignment) error {
+	f := r.p.w.phones
+	f.mu.Lock()
+	prepare := f.prepare
+	f.mu.Unlock()
+	if prepare == nil {
+		return nil
+	}
+	return prepare(ctx, a)
 }
 
 func (r *runner) Start(a fleet.Assignment) error {

@@ -119,6 +119,7 @@ const (
 	TaskNotWaiting     Code = "task_not_waiting"    // an answer to a task that asks nothing
 	PictureGone        Code = "picture_gone"        // the picture of a command is not kept any longer, or not here
 	ReplayDiffers      Code = "replay_differs"      // a replay does not match its record
+	InputMissing       Code = "input_missing"       // a file of a task of the cloud could not be fetched
 )
 
 // Codes about skills; resync_required is the cloud's. A skill that the caller is not entitled to is answered
