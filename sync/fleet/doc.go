@@ -1,8 +1,8 @@
 // Package fleet is a rack's half of tasks and commands.
 //
-// A [Fleet] claims a task for each idle slot, holds the lease while the attempt
-// runs, tells the cloud every 15 s what the rack does and ends what the cloud
-// does not list, passes questions and answers on, and takes commands in their
+// A [Fleet] claims a task for each idle slot, has fetched what it needs, holds the
+// lease while the attempt runs, tells the cloud every 15 s what the rack does and
+// ends what the cloud does not list, passes questions and answers on, and takes commands in their
 // order. It never touches a phone: a [Runner] does, and is told until when it may
 // write. What must survive is committed before anything follows from it: a claim
 // before it is sent, an attempt before it starts, that something may have been

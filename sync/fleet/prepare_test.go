@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"phonerack/sync/fleet"
+	"phonerack/sync/link"
 	"phonerack/sync/wire"
 )
 
@@ -160,5 +161,30 @@ func TestAPreparationThatAStopCutsIsGivenBackInTheNextLife(t *testing.T) {
 		if len(all) == 0 || w.started(ref("t1", 1)) != 0 || w.started(ref("t1", 2)) != 1 {
 			t.Errorf("%d releases, started %d and %d times", len(all), w.started(ref("t1", 1)), w.started(ref("t1", 2)))
 		}
+	})
+}
+
+func TestALeaseThatGoesBackIsNotRenewed(t *testing.T) {
+	life(t, func(t *testing.T, w *world) {
+		w.phones.prepare = func(context.Context, fleet.Assignment) error {
+			return wire.Refuse(wire.InputMissing, map[string]any{"name": "a", "reason": "it is gone"})
+		}
+		w.cloud.fault = func(c link.Call) fault {
+			if c.Type == wire.TypeRelease {
+				return loseRequest
+			}
+			return noFault
+		}
+		w.cloud.submitWithFile("t1")
+		w.start(0)
+		pass(100 * time.Second)
+		if n := w.cloud.count(wire.TypeRenew); n > 0 {
+			t.Errorf("renewed %d times", n)
+		}
+		w.cloud.mu.Lock()
+		w.cloud.fault = nil
+		w.cloud.mu.Unlock()
+		w.phones.do(func() { w.phones.prepare = nil })
+		w.settle(5 * time.Minute)
 	})
 }

@@ -69,3 +69,27 @@ func TestSettingsThatCannotBeUsedAreNamedAndTheRestIsRead(t *testing.T) {
 		}
 	}
 }
+
+func FuzzSettings(f *testing.F) {
+	for _, seed := range []string{
+		`{}`, `null`, `{"claims.paused":true}`, `{"heartbeat.seconds":5}`, `{"heartbeat.seconds":1e1}`, `{"log.level":"warn"}`, `{"a":[{}]}`, `{"log.level":null}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, config []byte) {
+		s, unusable, err := wire.ReadSettings(config)
+		if err != nil && (s != wire.Settings{} || unusable != nil) {
+			t.Errorf("with an error it gives %+v, %v", s, unusable)
+		}
+		if s.Heartbeat != nil && (*s.Heartbeat < wire.MinHeartbeat || *s.Heartbeat > wire.MaxHeartbeat) {
+			t.Errorf("a heartbeat each %s", *s.Heartbeat)
+		}
+		var all map[string]json.RawMessage
+		if err == nil && json.Unmarshal(config, &all) != nil {
+			t.Error("what is no object is a configuration")
+		}
+		if known := len(all) - len(unusable); err == nil && (known < 0 || known > len(wire.SettingKeys())) {
+			t.Errorf("%d of %d settings are unusable", len(unusable), len(all))
+		}
+	})
+}
