@@ -1,0 +1,128 @@
+package catalog
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"phonerack/agent/skill/model"
+	"phonerack/sync/wire"
+)
+
+// requestTime bounds the wait for one answer.
+const requestTime = 30 * time.Second
+
+// maxPages bounds the pages of a manifest: rackcloud makes 43 at most.
+const maxPages = 256
+
+// question is what the platform is asked, and what the answer is held to.
+type question struct {
+	ask   wire.SkillChanges
+	trust model.Keys
+	now   time.Time
+	anew  bool  // no version is too old
+	have  mark  // that is applied
+	since int64 // milliseconds: when it was issued
+}
+
+// question makes the next question. The caller holds syncing.
+func (c *Catalog) question() question {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	q := question{trust: c.trusted(), now: c.time(), anew: c.state.Anew, have: c.state.mark, since: c.state.Issued}
+	if !c.whole && !q.anew && len(c.hides) == 0 {
+		q.ask = wire.SkillChanges{Epoch: q.have.Epoch, Since: q.have.Version}
+	}
+	q.ask.Keys = slices.Sorted(maps.Keys(q.trust))
+	return q
+}
+
+// manifest fetches a manifest and proves it. It is nil if there is nothing new.
+func (c *Catalog) manifest(ctx context.Context, q question) (*model.Manifest, error) {
+	raw, first, err := c.pages(ctx, q.ask)
+	if err != nil {
+		return nil, err
+	}
+	m, err := model.OpenManifest(raw, first.Sig, first.KeyID, q.trust)
+	if err != nil {
+		return nil, err
+	}
+	at := mark{m.Epoch, m.Version}
+	switch {
+	case m.Rack != c.o.Rack:
+		return nil, ErrForeign
+	case !q.now.Before(m.ExpiresAt()):
+		return nil, fmt.Errorf("%w: at %s", ErrExpired, m.ExpiresAt().Format(time.RFC3339))
+	case !m.Complete && (q.ask.Since == 0 || m.Since != q.ask.Since || m.Epoch != q.ask.Epoch):
+		return nil, ErrPartial
+	case !q.anew && at.before(q.have):
+		return nil, fmt.Errorf("%w: version %d of epoch %d after %d of %d", ErrRollback, m.Version, m.Epoch, q.have.Version, q.have.Epoch)
+	case !q.anew && at == q.have && m.Issued < q.since:
+		return nil, nil // of the same version, from before
+	}
+	return m, nil
+}
+
+// pages puts the pages of one manifest together.
+func (c *Catalog) pages(ctx context.Context, ask wire.SkillChanges) (raw []byte, first wire.SkillManifest, err error) {
+	for n := range maxPages {
+		page, err := c.page(ctx, ask)
+		if err != nil {
+			return nil, first, err
+		}
+		if n == 0 {
+			first = page
+		}
+		switch {
+		case page.Size < 1 || page.Size > model.MaxManifestBytes:
+			return nil, first, fmt.Errorf("%w: it has %d bytes", ErrPages, page.Size)
+		case page.Size != first.Size || page.KeyID != first.KeyID || !bytes.Equal(page.Sig, first.Sig):
+			return nil, first, fmt.Errorf("%w: page %d belongs to another one", ErrPages, n+1)
+		case page.Offset != int64(len(raw)):
+			return nil, first, fmt.Errorf("%w: page %d begins at byte %d where %d comes next", ErrPages, n+1, page.Offset, len(raw))
+		case len(page.Manifest) == 0 || int64(len(raw)+len(page.Manifest)) > first.Size:
+			return nil, first, fmt.Errorf("%w: page %d has %d bytes, after %d of %d", ErrPages, n+1, len(page.Manifest), len(raw), first.Size)
+		}
+		raw = append(raw, page.Manifest...)
+		whole := int64(len(raw)) == first.Size
+		if (page.NextPage == "") != whole {
+			return nil, first, fmt.Errorf("%w: after page %d there are %d bytes of %d", ErrPages, n+1, len(raw), first.Size)
+		}
+		if whole {
+			return raw, first, nil
+		}
+		ask.Page = page.NextPage
+	}
+	return nil, first, fmt.Errorf("%w: there are more than %d", ErrPages, maxPages)
+}
+
+func (c *Catalog) page(ctx context.Context, ask wire.SkillChanges) (wire.SkillManifest, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTime)
+	defer cancel()
+	return c.o.Platform.Changes(ctx, ask)
+}
+
+// body fetches the bytes that an entry stands for.
+func (c *Catalog) body(ctx context.Context, e model.Entry) ([]byte, error) {
+	raw := make([]byte, 0, e.Size)
+	for int64(len(raw)) < e.Size {
+		d, part, err := c.blob(ctx, wire.BlobGet{SHA256: e.SHA256, Offset: int64(len(raw))})
+		if err != nil {
+			return nil, err
+		}
+		if d.SHA256 != e.SHA256 || d.Size != e.Size || d.Offset != int64(len(raw)) || len(part) == 0 || int64(len(raw)+len(part)) > e.Size {
+			return nil, fmt.Errorf("%w: skill %s, %d bytes from %d of %d", ErrBody, e.ID, len(part), d.Offset, d.Size)
+		}
+		raw = append(raw, part...)
+	}
+	return raw, nil
+}
+
+func (c *Catalog) blob(ctx context.Context, ask wire.BlobGet) (wire.BlobData, []byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTime)
+	defer cancel()
+	return c.o.Platform.Blob(ctx, ask)
+}
