@@ -15,14 +15,16 @@ import (
 	"phonerack/agent/planner/remote"
 	"phonerack/firmware/action"
 	"phonerack/firmware/config"
+	"phonerack/sync/catalog"
 	"phonerack/sync/fleet"
 	"phonerack/sync/link"
 	"phonerack/sync/wire"
 )
 
 const (
-	linkBucket  = "link"
-	fleetBucket = "fleet"
+	linkBucket    = "link"
+	fleetBucket   = "fleet"
+	catalogBucket = "catalog"
 
 	desiredBucket = "desired"
 
@@ -31,8 +33,9 @@ const (
 
 // cloud is the rack's end of what it has with its cloud.
 type cloud struct {
-	link  *link.Link
-	fleet *fleet.Fleet
+	link    *link.Link
+	fleet   *fleet.Fleet
+	catalog *catalog.Catalog // nil if skills are not enabled, or nothing could be proved
 
 	noting sync.Mutex // guards origin
 	origin *origin
@@ -69,13 +72,16 @@ func (r *Rack) joinCloud() error {
 		return fmt.Errorf("make the link to the cloud: %w", err)
 	}
 	r.cloud = &cloud{link: l, origin: origin}
+	if err := r.openCatalog(); err != nil {
+		return err
+	}
 	if bucket, err = r.store.Bucket(fleetBucket); err != nil {
 		return err
 	}
 	over, outbox := fleet.Over(l)
 	r.cloud.fleet, err = fleet.Open(fleet.Options{
 		Link: over, Outbox: outbox, Bucket: bucket, Runner: phones{r}, Generation: origin.generation, Boot: r.clock,
-		SkillsVersion: skillsVersion, Logger: r.log,
+		SkillsVersion: r.skillsVersion, Logger: r.log,
 	})
 	if err != nil {
 		return fmt.Errorf("open what the cloud has granted: %w", err)
@@ -109,9 +115,16 @@ func (r *Rack) RetryLink() {
 	}
 }
 
-// skillsVersion changes with what this rack can do: a task that it has given back is offered to it again then. It has no
-// skills of a catalog yet, so that is its program.
-func skillsVersion() string { return "rackd " + versions()["rackd"] }
+// skillsVersion changes with what this rack can do, which is its program and its catalog: a task that it has given back is
+// offered to it again then.
+func (r *Rack) skillsVersion() string {
+	version := "rackd " + versions()["rackd"]
+	if c := r.cloud.catalog; c != nil {
+		now := c.Copy()
+		version += fmt.Sprintf(" catalog %d.%d", now.Epoch, now.Version)
+	}
+	return version
+}
 
 // slotsChanged lets the fleet look for a task at once.
 func (r *Rack) slotsChanged() {

@@ -25,6 +25,9 @@ func (r *Rack) openMCP() {
 	}
 	r.talks = make(chan struct{}, maxTalks)
 	r.mcp = mcp.New(mcp.Options{Version: versions()["rackd"], Devices: mcpDevices{r}, Logger: r.log})
+	if r.skills != nil {
+		r.mcp.SetSkills(r.skills.ForMCP())
+	}
 }
 
 // serveMCP serves programs of this machine until ctx ends. An address that is taken is tried again by the supervisor.

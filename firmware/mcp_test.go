@@ -226,7 +226,7 @@ func TestMCPOverTheControlSocket(t *testing.T) {
 		}
 		names = append(names, tool.Name)
 	}
-	if !slices.Contains(names, "stop_app") || slices.Contains(names, "read_document") || slices.Contains(names, "list_skills") {
+	if !slices.Contains(names, "stop_app") || slices.Contains(names, "read_document") || !slices.Contains(names, "list_skills") {
 		t.Errorf("tools: %v", names)
 	}
 	if _, code := use(t, session, "press_key", map[string]any{"slot": 1, "key": "home"}); code != "" {

@@ -223,6 +223,9 @@ func (r *Rack) furnish(o Options, hello adb.Options) {
 	if r.cloud != nil {
 		r.tree.Add(service{"link to the cloud", r.cloud.link.Run})
 		r.tree.Add(service{"tasks and commands of the cloud", r.cloud.fleet.Run})
+		if r.cloud.catalog != nil {
+			r.tree.Add(service{"catalog of skills", r.cloud.catalog.Run})
+		}
 	}
 	if r.skills != nil {
 		r.tree.Add(service{"finder of Agent Skills", r.skills.Run})

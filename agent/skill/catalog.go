@@ -21,6 +21,9 @@ type Source interface {
 // ErrUnknown tells that there is no such skill for the caller.
 var ErrUnknown = errors.New("the skill is not known")
 
+// ErrUnreadable tells that the source has the skill, and could not give it.
+var ErrUnreadable = errors.New("the skill cannot be read")
+
 // Names under which subscriptions are granted to those who ask on a rack.
 const (
 	ForTasks   = "task"   // planners that work on tasks

@@ -2,6 +2,7 @@ package skill
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -36,9 +37,9 @@ func (v *View) find(id string) (*model.Skill, error) {
 		}
 		if try > 1 {
 			if err == nil {
-				err = ErrUnknown
+				return nil, ErrUnknown
 			}
-			return nil, err
+			return nil, fmt.Errorf("%w: %w", ErrUnreadable, err)
 		}
 	}
 }
@@ -96,7 +97,7 @@ func (v *View) Search(query string, limit int) []Row {
 }
 
 // Get reads a skill. unavailable says why it cannot be used with the tools that are
-// registered now. The error is ErrUnknown, or the source's.
+// registered now. The error is ErrUnknown or ErrUnreadable.
 func (v *View) Get(id string) (s *model.Skill, unavailable error, err error) {
 	if s, err = v.find(id); err != nil {
 		return nil, nil, err
@@ -105,7 +106,7 @@ func (v *View) Get(id string) (s *model.Skill, unavailable error, err error) {
 }
 
 // Resolve makes the calls of a flow template with given values. Errors are
-// ErrUnknown, the source's and those of package template.
+// ErrUnknown, ErrUnreadable and those of package template.
 func (v *View) Resolve(id string, values json.RawMessage) ([]template.Call, error) {
 	s, err := v.find(id)
 	if err != nil {

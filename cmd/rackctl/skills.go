@@ -15,6 +15,7 @@ import (
 	"phonerack/agent/skill/registry"
 	"phonerack/cmd/internal/table"
 	"phonerack/firmware/action"
+	"phonerack/sync/catalog"
 )
 
 type skillCommands struct {
@@ -28,6 +29,7 @@ type skillCommands struct {
 	Remove   skillRemove   `cmd:"" help:"Remove a registered skill."`
 	Tools    skillTools    `cmd:"" help:"List the tools of a skill, or all that exist, with their sources."`
 	Validate skillValidate `cmd:"" help:"Check that skills can be used, or a file before it is registered."`
+	Catalog  skillCatalog  `cmd:"" help:"Show how the copy of the subscription does: version, age, and why it was not brought up to date."`
 }
 
 // skillCall asks for an action. Its result goes out as {"data": ...}, or through show.
@@ -62,6 +64,36 @@ func (c skillList) Run(s *session) error {
 		return s.print(map[string]any{"data": all})
 	}
 	return s.showSkills(all)
+}
+
+type skillCatalog struct{}
+
+func (skillCatalog) Run(s *session) error {
+	return skillCall(s, "skill_catalog", nil, func(c catalog.Status) error {
+		t := table.New(s.stdout, "WHAT", "IS")
+		if !c.Synced {
+			t.Row("catalog", "none yet")
+		} else {
+			t.Row("version", fmt.Sprintf("%d of epoch %d, of %s", c.Version, c.Epoch, c.Issued.Local().Format(time.DateTime)))
+			t.Row("skills", strconv.Itoa(c.Skills))
+		}
+		if !c.StaleSince.IsZero() {
+			t.Row("stale since", c.StaleSince.Local().Format(time.DateTime)+": what it says may be out of date")
+		}
+		for _, u := range c.Subscriptions {
+			t.Row("subscription", strings.TrimSpace(fmt.Sprintf("%s %s %s", u.ID, u.State, strings.Join(u.Agents, " "))))
+		}
+		if c.Hidden > 0 {
+			t.Row("hidden until the next whole list", strconv.Itoa(c.Hidden))
+		}
+		if !c.LastSynced.IsZero() {
+			t.Row("up to date at", c.LastSynced.Local().Format(time.DateTime))
+		}
+		if c.Problem != "" {
+			t.Row("last try", fmt.Sprintf("%s: %s", c.LastTried.Local().Format(time.DateTime), c.Problem))
+		}
+		return t.Flush()
+	})
 }
 
 type skillSearch struct {

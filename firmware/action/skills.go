@@ -9,6 +9,7 @@ import (
 	"phonerack/agent/skill/folder"
 	"phonerack/agent/skill/model"
 	"phonerack/agent/skill/registry"
+	"phonerack/sync/catalog"
 )
 
 // Skills are the skills of a rack, as a person sees them.
@@ -30,6 +31,8 @@ type Skills interface {
 	// Validate says why a plan cannot be satisfied, Check why a skill would not be registered.
 	Validate(plan registry.Plan) []string
 	Check(yaml SkillYAML) []string
+	// Catalog tells how the copy of the subscription does, or the refusal that there is none.
+	Catalog() (catalog.Status, error)
 }
 
 // SkillRow is a skill in a list.
@@ -169,6 +172,7 @@ func skillActions() []entry {
 		define(named(look, "skill_tools", "list the tools of a skill, or all that exist"), skillTools),
 		define(named(look, "skill_validate", "check the skills of a plan, or a skill before it is registered"), skillValidate),
 		define(refresh, skillRefresh),
+		define(named(look, "skill_catalog", "show how the catalog of skills is kept up to date"), withSkills(func(s Skills, _ *struct{}) (any, error) { return s.Catalog() })),
 	}
 }
 

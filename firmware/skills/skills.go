@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"phonerack/agent/skill"
 	"phonerack/agent/skill/folder"
 	"phonerack/agent/skill/model"
 	"phonerack/agent/skill/registry"
@@ -34,6 +35,8 @@ type Skills struct {
 	o        Options
 	known    *registry.Tools
 	registry *registry.Registry
+	view     *skill.Catalog // nil while no subscription is kept here
+	source   Source         // likewise
 }
 
 // Open reads the registered skills.
@@ -74,7 +77,7 @@ func (s *Skills) Run(ctx context.Context) error {
 		again = ticker.C
 	}
 	for {
-		if _, err := s.registry.RefreshAgentSkills(ctx, s.o.Discover); err != nil && ctx.Err() == nil {
+		if _, err := s.refresh(ctx); err != nil && ctx.Err() == nil {
 			s.o.Logger.Error("the Agent Skills folders were not taken", "err", err)
 		}
 		select {
@@ -85,9 +88,8 @@ func (s *Skills) Run(ctx context.Context) error {
 	}
 }
 
-// catalog is what a person at this rack may see of the catalog: nothing while no
-// subscription is kept here.
-func (s *Skills) catalog() registry.Catalog { return nil }
+// catalog is what a person at this rack may see of the catalog.
+func (s *Skills) catalog() registry.Catalog { return s.For(skill.Caller{Agent: skill.ForPersons}) }
 
 // List implements action.Skills.
 func (s *Skills) List(namespace string) []action.SkillRow {
@@ -211,7 +213,7 @@ func (s *Skills) Known() []registry.Row { return s.registry.DescribeAll() }
 
 // Refresh implements action.Skills.
 func (s *Skills) Refresh(ctx context.Context) (action.SkillRefresh, error) {
-	d, err := s.registry.RefreshAgentSkills(ctx, s.o.Discover)
+	d, err := s.refresh(ctx)
 	if err != nil {
 		return action.SkillRefresh{}, refused("", err)
 	}

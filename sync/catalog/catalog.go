@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -39,7 +40,9 @@ type Options struct {
 	MaxBytes int64         // of all bodies together; 0 is DefaultMaxBytes
 	// Now is the time, and whether the rack knows it. If not, it is at least that at
 	// which the applied manifest was issued.
-	Now      func() (now time.Time, trusted bool)
+	Now func() (now time.Time, trusted bool)
+	// Ready returns when it makes sense to ask, nil for at once; Run calls it before each poll.
+	Ready    func(ctx context.Context) error
 	OnChange func() // after each change of the copy; it may ask the catalog, and not call Sync
 	Logger   *slog.Logger
 
@@ -79,6 +82,9 @@ func Open(o Options) (*Catalog, error) {
 	}
 	if o.OnChange == nil {
 		o.OnChange = func() {}
+	}
+	if o.Ready == nil {
+		o.Ready = func(context.Context) error { return nil }
 	}
 	if o.Jitter == nil {
 		o.Jitter = func(limit time.Duration) time.Duration { return rand.N(max(1, limit)) }

@@ -19,7 +19,10 @@ const (
 func (c *Catalog) Run(ctx context.Context) error {
 	for failures := 0; ; {
 		wait := c.o.Every - c.o.Every/10 + c.o.Jitter(c.o.Every/10)
-		err := c.Sync(ctx)
+		err := c.o.Ready(ctx)
+		if err == nil {
+			err = c.Sync(ctx)
+		}
 		switch {
 		case ctx.Err() != nil:
 			return nil
