@@ -5,9 +5,11 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"log/slog"
+	"maps"
 	"net/http"
 	"strings"
 
+	"phonerack/cloud/catalog"
 	"phonerack/cloud/enroll"
 	"phonerack/cloud/fleet"
 	"phonerack/cloud/store"
@@ -31,6 +33,7 @@ type Admin struct {
 	fleet     *fleet.Fleet
 	store     *store.Store
 	providers Providers
+	skills    *catalog.Catalog
 	token     [32]byte // SHA-256 of the token; zero: none is accepted
 	backup    func(ctx context.Context, path string) error
 	log       *slog.Logger
@@ -40,7 +43,7 @@ type Admin struct {
 type operation func(r *http.Request, op fleet.Operator) (int, any, error)
 
 func (a *Admin) operations() map[string]operation {
-	return map[string]operation{
+	all := map[string]operation{
 		"GET /v1/admin/hosts":                      a.hosts,
 		"POST /v1/admin/hosts":                     a.enrol,
 		"GET /v1/admin/hosts/{host}":               a.host,
@@ -71,6 +74,8 @@ func (a *Admin) operations() map[string]operation {
 		"GET /v1/admin/audits":                     a.audits,
 		"POST /v1/admin/backup":                    a.saveBackup,
 	}
+	maps.Copy(all, a.skillOperations())
+	return all
 }
 
 // routes of the admin API. free tells that the listener is reachable from this machine alone.

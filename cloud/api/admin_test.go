@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"phonerack/cloud/catalog"
 	"phonerack/cloud/fleet"
 	"phonerack/sync/wire"
 )
@@ -197,6 +198,38 @@ func TestEachOperationKeepsToItsDescription(t *testing.T) {
 	if list := do(200, "GET /v1/admin/providers", "providers", nil); strings.Contains(string(list), "sk-") || !strings.Contains(string(list), `"key_version":2`) {
 		t.Errorf("got %s", list)
 	}
+	do(201, "POST /v1/admin/subscriptions", "subscriptions", NewSubscription{ID: "social", Name: "Social"})
+	do(409, "POST /v1/admin/subscriptions", "subscriptions", NewSubscription{ID: "social"})
+	do(200, "POST /v1/admin/subscriptions/{subscription}/grants", "subscriptions/social/grants", catalog.Grant{Rack: b.Rack, Agent: "task"})
+	do(404, "POST /v1/admin/subscriptions/{subscription}/grants", "subscriptions/none/grants", catalog.Grant{})
+	do(200, "GET /v1/admin/subscriptions", "subscriptions?limit=1", nil)
+	if got := do(200, "GET /v1/admin/subscriptions/{subscription}", "subscriptions/social", nil); !strings.Contains(string(got), `"agent":"task"`) {
+		t.Errorf("got %s", got)
+	}
+	tips := catalog.NewSkill{Subscription: "social", File: "SKILL.md", Content: "---\nid: tips\nname: Tips\ndescription: d\nversion: 1\n---\n" + strings.Repeat("text \"\n", 36_000)}
+	do(201, "POST /v1/admin/skills", "skills", tips)
+	do(200, "POST /v1/admin/skills", "skills", tips)
+	do(400, "POST /v1/admin/skills", "skills", catalog.NewSkill{Subscription: "social", File: "x.yaml", Content: "id: x"})
+	do(200, "GET /v1/admin/skills", "skills?subscription=social", nil)
+	if got := do(200, "GET /v1/admin/skills/{skill}", "skills/tips", nil); !strings.Contains(string(got), `"body":{"id":"tips"`) {
+		t.Errorf("got %.200s", got)
+	}
+	if got := do(200, "GET /v1/admin/hosts/{host}/skills", "hosts/"+b.Rack+"/skills", nil); !strings.Contains(string(got), `"agents":["task"]`) || !strings.Contains(string(got), `"id":"tips"`) {
+		t.Errorf("got %s", got)
+	}
+	do(200, "PATCH /v1/admin/subscriptions/{subscription}", "subscriptions/social", SubscriptionState{})
+	do(200, "POST /v1/admin/subscriptions/{subscription}/revokes", "subscriptions/social/revokes", catalog.Grant{Rack: b.Rack, Agent: "task"})
+	do(404, "POST /v1/admin/subscriptions/{subscription}/revokes", "subscriptions/social/revokes", catalog.Grant{Rack: b.Rack, Agent: "task"})
+	do(200, "POST /v1/admin/skills/{skill}/remove", "skills/tips/remove", none)
+	do(404, "POST /v1/admin/skills/{skill}/remove", "skills/tips/remove", none)
+	key := field(do(201, "POST /v1/admin/skill-keys", "skill-keys", none), "id")
+	do(200, "POST /v1/admin/skill-keys/{key}/activate", "skill-keys/"+key+"/activate", none)
+	var keys page[catalog.Key]
+	if err := json.Unmarshal(do(200, "GET /v1/admin/skill-keys", "skill-keys", nil), &keys); err != nil || len(keys.Items) != 2 || keys.Items[1].ID != key {
+		t.Fatalf("%+v, %v", keys, err)
+	}
+	do(200, "POST /v1/admin/skill-keys/{key}/drop", "skill-keys/"+keys.Items[0].ID+"/drop", none)
+
 	if _, err := r.callMQTT(wire.TypeEvent, wire.Event{Kind: "hub", At: 5, Slot: 1}); err != nil {
 		t.Fatal(err)
 	}

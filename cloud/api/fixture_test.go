@@ -141,7 +141,7 @@ func openSite(t testing.TB, db, dir string) *site {
 	s.link = NewLink(LinkOptions{Bus: s.bus, Office: s.office, Fleet: s.fleet, Calls: calls, Clock: s.clock, Log: log})
 	pusher.to = s.link
 	s.server = New(Options{
-		Calls: calls, Office: s.office, Fleet: s.fleet, Store: s.store, Providers: Profiles{Store: s.store, Vault: v}, Gatherer: prometheus.NewRegistry(),
+		Calls: calls, Office: s.office, Fleet: s.fleet, Store: s.store, Providers: Profiles{Store: s.store, Vault: v}, Skills: s.skills, Gatherer: prometheus.NewRegistry(),
 		Backup: s.store.System().Backup, Token: TokenHash(s.token), Clock: s.clock, Log: log,
 	})
 	s.router = description(t)

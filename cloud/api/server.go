@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"phonerack/cloud/catalog"
 	"phonerack/cloud/enroll"
 	"phonerack/cloud/fleet"
 	"phonerack/cloud/store"
@@ -31,6 +32,7 @@ type Options struct {
 	Fleet     *fleet.Fleet
 	Store     *store.Store
 	Providers Providers
+	Skills    *catalog.Catalog
 	Metrics   *Metrics
 	Gatherer  prometheus.Gatherer
 	// Ready says what is wrong now; nil if racks can be served.
@@ -63,7 +65,7 @@ func New(o Options) *Server {
 	return &Server{
 		o:     o,
 		hosts: &Hosts{calls: o.Calls, office: o.Office, store: o.Store, metrics: o.Metrics, clock: o.Clock, log: o.Log},
-		admin: &Admin{office: o.Office, fleet: o.Fleet, store: o.Store, providers: o.Providers, token: o.Token, backup: o.Backup, log: o.Log},
+		admin: &Admin{office: o.Office, fleet: o.Fleet, store: o.Store, providers: o.Providers, skills: o.Skills, token: o.Token, backup: o.Backup, log: o.Log},
 	}
 }
 

@@ -32,19 +32,22 @@ type commands struct {
 	CA     string `help:"File with the authority of an https address; the system's without it." placeholder:"FILE"`
 	Tenant string `help:"Tenant to act in." default:"default"`
 
-	Serve     serveCommand     `cmd:"" help:"Run the cloud."`
-	Host      hostCommands     `cmd:"" help:"Enrol, list, rotate and revoke racks."`
-	Provider  providerCommands `cmd:"" help:"Provider profiles of the planner."`
-	Task      taskCommands     `cmd:"" help:"Submit tasks and follow them."`
-	Command   orderCommands    `cmd:"" help:"Send commands to racks and follow them."`
-	Decisions decisionsCommand `cmd:"" help:"Show what the planner decided for a task."`
-	Events    eventsCommand    `cmd:"" help:"Show what racks told by themselves."`
-	Audit     auditCommand     `cmd:"" help:"Show who did what."`
-	Usage     usageCommand     `cmd:"" help:"Show what was spent."`
-	Broker    brokerCommands   `cmd:"" help:"Files for an external broker."`
-	Key       keyCommands      `cmd:"" help:"The key file of rackcloud's machine."`
-	NewToken  tokenCommand     `cmd:"" name:"token" help:"Make an admin token for other machines."`
-	Backup    backupCommand    `cmd:"" help:"Copy the database while it is used."`
+	Serve        serveCommand         `cmd:"" help:"Run the cloud."`
+	Host         hostCommands         `cmd:"" help:"Enrol, list, rotate and revoke racks."`
+	Provider     providerCommands     `cmd:"" help:"Provider profiles of the planner."`
+	Task         taskCommands         `cmd:"" help:"Submit tasks and follow them."`
+	Command      orderCommands        `cmd:"" help:"Send commands to racks and follow them."`
+	Decisions    decisionsCommand     `cmd:"" help:"Show what the planner decided for a task."`
+	Events       eventsCommand        `cmd:"" help:"Show what racks told by themselves."`
+	Audit        auditCommand         `cmd:"" help:"Show who did what."`
+	Usage        usageCommand         `cmd:"" help:"Show what was spent."`
+	Skill        skillCommands        `cmd:"" help:"Publish skills, list and remove them."`
+	Subscription subscriptionCommands `cmd:"" help:"Say which racks and agents have which skills."`
+	Catalog      catalogCommands      `cmd:"" help:"What a rack is entitled to, and the keys that sign it."`
+	Broker       brokerCommands       `cmd:"" help:"Files for an external broker."`
+	Key          keyCommands          `cmd:"" help:"The key file of rackcloud's machine."`
+	NewToken     tokenCommand         `cmd:"" name:"token" help:"Make an admin token for other machines."`
+	Backup       backupCommand        `cmd:"" help:"Copy the database while it is used."`
 }
 
 // exitCode ends rackcloud with a code and without words: everything was said.

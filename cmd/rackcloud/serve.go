@@ -230,7 +230,7 @@ func (k *cloud) assemble(ctx context.Context) error {
 		return err
 	}
 	k.server = api.New(api.Options{
-		Calls: calls, Office: k.office, Fleet: k.fleet, Store: k.store, Providers: api.Profiles{Store: k.store, Vault: k.vault},
+		Calls: calls, Office: k.office, Fleet: k.fleet, Store: k.store, Providers: api.Profiles{Store: k.store, Vault: k.vault}, Skills: k.skills,
 		Metrics: metrics, Gatherer: reg, Token: token, Log: k.log, Backup: k.store.System().Backup, Ready: k.ready,
 	})
 	k.retention = planner.Retention{
