@@ -18,6 +18,9 @@ const requestTime = 30 * time.Second
 // maxPages bounds the pages of a manifest: rackcloud makes 43 at most.
 const maxPages = 256
 
+// maxNamed bounds the keys that the rack names: the platform reads no more.
+const maxNamed = 16
+
 // question is what the platform is asked, and what the answer is held to.
 type question struct {
 	ask   wire.SkillChanges
@@ -37,6 +40,7 @@ func (c *Catalog) question() question {
 		q.ask = wire.SkillChanges{Epoch: q.have.Epoch, Since: q.have.Version}
 	}
 	q.ask.Keys = slices.Sorted(maps.Keys(q.trust))
+	q.ask.Keys = q.ask.Keys[:min(maxNamed, len(q.ask.Keys))]
 	return q
 }
 
