@@ -34,6 +34,13 @@ func TestSpec000_AHostilePlatformChangesNothing(t *testing.T) {
 				}
 			}
 		}, catalog.ErrPages},
+		{"a page after the last one", func(w *world) {
+			w.alter = func(n int, p *wire.SkillManifest) {
+				if p.NextPage == "" {
+					p.NextPage = "x"
+				}
+			}
+		}, catalog.ErrPages},
 		{"a page that is there twice", func(w *world) {
 			var first wire.SkillManifest
 			w.alter = func(n int, p *wire.SkillManifest) {

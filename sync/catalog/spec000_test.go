@@ -153,6 +153,26 @@ func TestSpec000_RevocationKnownLocally(t *testing.T) {
 		w.sync()
 		w.want("b=2")
 	})
+	t.Run("changes that know of it already do not lift it", func(t *testing.T) {
+		w := newWorld(t)
+		w.publish(tips("a", "1", "social"), tips("b", "1", "social"))
+		w.sync()
+		hint := w.remove("a")
+		w.alter = func(int, *wire.SkillManifest) {
+			w.alter = nil
+			w.mu.Unlock()
+			w.c.Hint(hint)
+			w.mu.Lock()
+		}
+		w.sync()
+		if w.want("b=1"); w.c.Status().Hidden != 1 {
+			t.Errorf("%+v", w.c.Status())
+		}
+		w.sync()
+		if w.want("b=1"); w.c.Status().Hidden != 0 {
+			t.Errorf("%+v", w.c.Status())
+		}
+	})
 	t.Run("only a complete list of that version or later lifts it", func(t *testing.T) {
 		w := newWorld(t)
 		w.publish(tips("a", "1", "social"))
