@@ -272,7 +272,7 @@ func TestSpec000_ToolsThatDrift(t *testing.T) {
 		if _, unavailable, err := b.c.For(task).Get("shop"); err != nil || unavailable == nil || unavailable.Error() != sentence {
 			t.Errorf("%v, %v", unavailable, err)
 		}
-		if _, err := b.c.For(task).Resolve("shop", []byte(`{"query":"x"}`)); err == nil || err.Error() != sentence {
+		if _, err := b.c.For(task).Resolve("shop", nil); err == nil || err.Error() != sentence {
 			t.Errorf("%v", err)
 		}
 		if _, found := b.c.For(task).Skill("shop"); found {

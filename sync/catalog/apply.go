@@ -206,30 +206,29 @@ func (c *Catalog) stage(ctx context.Context, n *next, entries []model.Entry) err
 		batch, size = map[string][]byte{}, 0
 		return nil
 	}
+	var missing []model.Entry
 	for _, e := range entries {
-		if before, had := row(c.rows, e.ID); had && before.Entry == e {
-			continue
+		if before, had := row(c.rows, e.ID); (!had || before.Entry != e) && !c.read(n, e) {
+			missing = append(missing, e)
 		}
-		if c.read(n, e) {
-			continue
-		}
-		raw, err := c.body(ctx, e)
-		if err != nil {
-			return errors.Join(err, write())
-		}
+	}
+	err := c.bodies(ctx, missing, func(e model.Entry, raw []byte) error {
 		s, err := model.OpenSkill(e, raw)
 		if err != nil {
-			return errors.Join(fmt.Errorf("%w: %w", ErrBody, err), write())
+			return fmt.Errorf("%w: %w", ErrBody, err)
 		}
 		n.known[e.SHA256] = model.RowOf(e, s)
 		batch[e.SHA256], size = raw, size+len(raw)
-		if len(batch) >= batchBodies || size >= batchBytes {
-			if err := write(); err != nil {
-				return err
-			}
+		if len(batch) < batchBodies && size < batchBytes {
+			return nil
 		}
+		return write()
+	})
+	// What has come by then is kept, whatever went wrong.
+	if failed := write(); err == nil {
+		err = failed
 	}
-	return write()
+	return err
 }
 
 // read takes the body of an entry from the database, if it was fetched before.

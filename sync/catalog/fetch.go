@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"phonerack/agent/skill/model"
@@ -107,6 +108,43 @@ func (c *Catalog) page(ctx context.Context, ask wire.SkillChanges) (wire.SkillMa
 	ctx, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()
 	return c.o.Platform.Changes(ctx, ask)
+}
+
+// atOnce bounds the bodies that are fetched at the same time. On a thin line more would
+// be in the way of planners' answers.
+const atOnce = 4
+
+// bodies fetches what entries stand for, and hands each over in their order, until
+// there is an error.
+func (c *Catalog) bodies(ctx context.Context, entries []model.Entry, take func(model.Entry, []byte) error) error {
+	type answer struct {
+		raw []byte
+		err error
+	}
+	var asking sync.WaitGroup
+	defer asking.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var waiting []chan answer // for those that were asked for, in their order
+	for done := range entries {
+		for next := done + len(waiting); next < min(len(entries), done+atOnce); next++ {
+			came := make(chan answer, 1)
+			waiting = append(waiting, came)
+			asking.Go(func() {
+				raw, err := c.body(ctx, entries[next])
+				came <- answer{raw, err}
+			})
+		}
+		a := <-waiting[0]
+		waiting = waiting[1:]
+		if a.err != nil {
+			return a.err
+		}
+		if err := take(entries[done], a.raw); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // body fetches the bytes that an entry stands for.

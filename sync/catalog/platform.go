@@ -9,7 +9,8 @@ import (
 	"phonerack/sync/wire"
 )
 
-// Platform is where skills come from. Both methods return when ctx ends. A refusal
+// Platform is where skills come from. Both methods return when ctx ends, and Blob is
+// called by several goroutines. A refusal
 // is a *wire.Refusal: resync_required to make the rack ask for the whole list,
 // not_found for a body that is not there any more.
 type Platform interface {
