@@ -30,14 +30,14 @@ func TestMain(m *testing.M) {
 
 // served is a rackcloud in this process.
 type served struct {
-	t     *testing.T
+	t     testing.TB
 	admin string
 	api   string
 	dir   string
 	stop  func()
 }
 
-func serve(t *testing.T, dir string, flags ...string) *served {
+func serve(t testing.TB, dir string, flags ...string) *served {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	out, in := io.Pipe()
@@ -94,7 +94,7 @@ func (s *served) try(stdin string, args ...string) (string, int) {
 	return out.String(), code
 }
 
-func decode[T any](t *testing.T, text string) (v T) {
+func decode[T any](t testing.TB, text string) (v T) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(text), &v); err != nil {
 		t.Fatalf("%v: %s", err, text)
@@ -134,7 +134,7 @@ func (b bucket) Update(fn func(*bolt.Bucket) error) error {
 func (bucket) In(tx *bolt.Tx) *bolt.Bucket { return tx.Bucket(bucketName) }
 
 // join connects a rack by the rack's own link. cert tells whether it shows its certificate or its broker password.
-func join(t *testing.T, b wire.Bundle, cert bool, handle func(*link.Link)) *link.Link {
+func join(t testing.TB, b wire.Bundle, cert bool, handle func(*link.Link)) *link.Link {
 	t.Helper()
 	dir := t.TempDir()
 	db, err := bolt.Open(filepath.Join(dir, "rack.db"), 0o600, nil)
@@ -190,7 +190,7 @@ func join(t *testing.T, b wire.Bundle, cert bool, handle func(*link.Link)) *link
 }
 
 // ask sends a request and reads its answer.
-func ask[A any](t *testing.T, l *link.Link, kind wire.Kind, typ wire.Type, body any) (a A, err error) {
+func ask[A any](t testing.TB, l *link.Link, kind wire.Kind, typ wire.Type, body any) (a A, err error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()

@@ -17,7 +17,7 @@ import (
 	"phonerack/sync/wire"
 )
 
-func draft(t *testing.T, dir, name, text string) string {
+func draft(t testing.TB, dir, name, text string) string {
 	t.Helper()
 	path := filepath.Join(dir, name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -27,6 +27,49 @@ func draft(t *testing.T, dir, name, text string) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// follow opens the copy of a rack, in a database of its own.
+func follow(t testing.TB, b wire.Bundle, l *link.Link) *rack.Catalog {
+	t.Helper()
+	db, err := bolt.Open(filepath.Join(t.TempDir(), "catalog.db"), 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	if err := db.Update(func(tx *bolt.Tx) error { _, err := tx.CreateBucket(bucketName); return err }); err != nil {
+		t.Fatal(err)
+	}
+	keys, err := b.ManifestKeys()
+	if err != nil || len(keys) == 0 {
+		t.Fatalf("%v, %v", keys, err)
+	}
+	c, err := rack.Open(rack.Options{Platform: rack.Over(l), Bucket: bucket{db}, Tenant: b.Tenant, Rack: b.Rack, Keys: keys, Now: l.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// BenchmarkFirstSyncThroughTheBroker fetches 2,500 skills of about 4 KiB, over TLS and MQTT, into a database that is synced.
+func BenchmarkFirstSyncThroughTheBroker(b *testing.B) {
+	s := serve(b, b.TempDir())
+	bundle := s.enrol("bench")
+	dir := b.TempDir()
+	for i := range 2500 {
+		text := fmt.Sprintf("---\nid: skill-%04d\nname: Skill %d\ndescription: %s\nversion: 1\n---\n%s\n", i, i, strings.Repeat("what it is for ", 8), strings.Repeat("text of a skill ", 250))
+		draft(b, dir, fmt.Sprintf("%04d.md", i), text)
+	}
+	s.do("subscription", "create", "social")
+	s.do("subscription", "grant", "social")
+	s.do("skill", "publish", dir, "--subscription", "social")
+	l := join(b, bundle, true, nil)
+	for b.Loop() {
+		c := follow(b, bundle, l)
+		if err := c.Sync(b.Context()); err != nil || len(c.Copy().Rows) != 2500 {
+			b.Fatalf("%v, %d rows", err, len(c.Copy().Rows))
+		}
+	}
 }
 
 // TestSpec000_FromTheOperatorsFolderToTheRack: what an operator publishes and grants, a rack has through the broker, and
@@ -67,18 +110,6 @@ func TestSpec000_FromTheOperatorsFolderToTheRack(t *testing.T) {
 		t.Errorf("%+v", all)
 	}
 
-	db, err := bolt.Open(filepath.Join(t.TempDir(), "catalog.db"), 0o600, &bolt.Options{NoSync: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	if err := db.Update(func(tx *bolt.Tx) error { _, err := tx.CreateBucket(bucketName); return err }); err != nil {
-		t.Fatal(err)
-	}
-	keys, err := b.ManifestKeys()
-	if err != nil || len(keys) == 0 {
-		t.Fatalf("%v, %v", keys, err)
-	}
 	hints := make(chan wire.SkillChanged, 8)
 	l := join(t, b, true, func(l *link.Link) {
 		l.Handle(wire.TypeSkillChanged, func(_ context.Context, m *wire.Message) {
@@ -88,10 +119,7 @@ func TestSpec000_FromTheOperatorsFolderToTheRack(t *testing.T) {
 			}
 		})
 	})
-	c, err := rack.Open(rack.Options{Platform: rack.Over(l), Bucket: bucket{db}, Tenant: b.Tenant, Rack: b.Rack, Keys: keys, Now: l.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := follow(t, b, l)
 	sees := func() string {
 		var ids []string
 		for _, r := range c.Copy().Rows {

@@ -142,6 +142,7 @@ func TestSpec000_ADayOfChurn(t *testing.T) {
 		c.asked = c.asked[:0]
 		clear(c.held)
 		clear(c.coded)
+		clear(c.sums)
 		c.bucket.db.View(func(tx *bolt.Tx) error {
 			largest = max(largest, int(tx.Size()))
 			return nil

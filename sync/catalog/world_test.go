@@ -27,7 +27,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type platform struct {
 	mu      sync.Mutex // guards what follows
 	now     func() time.Time
-	page    int // bytes of a page
+	page    int   // bytes of a page
+	part    int64 // likewise of a body
 	epoch   int64
 	version int64
 	skills  map[string]*model.Skill
@@ -46,6 +47,7 @@ type platform struct {
 	edit  func(*model.Manifest) // before it is signed
 	body  func(raw []byte) []byte
 	coded map[*model.Skill][]byte
+	sums  map[*model.Skill]string
 	held  map[string]signed // by page token
 }
 
@@ -60,10 +62,10 @@ func key(seed string) ed25519.PrivateKey {
 
 func newPlatform(now func() time.Time) *platform {
 	return &platform{
-		now: now, page: 200, epoch: 3, version: 1, skills: map[string]*model.Skill{}, changed: map[string]int64{},
+		now: now, page: 200, part: 200, epoch: 3, version: 1, skills: map[string]*model.Skill{}, changed: map[string]int64{},
 		subs: map[string]model.SubscriptionState{"social": {ID: "social", State: model.Active}},
 		keys: map[string]ed25519.PrivateKey{"k1": key("k1")}, signs: "k1", held: map[string]signed{},
-		coded: map[*model.Skill][]byte{},
+		coded: map[*model.Skill][]byte{}, sums: map[*model.Skill]string{},
 	}
 }
 
@@ -152,6 +154,14 @@ func (p *platform) manifest(since int64) *model.Manifest {
 	return m
 }
 
+// sum is the hash of a skill's canonical JSON.
+func (p *platform) sum(s *model.Skill) string {
+	if p.sums[s] == "" {
+		p.sums[s] = model.Sum(p.encoded(s))
+	}
+	return p.sums[s]
+}
+
 // encoded is a skill's canonical JSON.
 func (p *platform) encoded(s *model.Skill) []byte {
 	if p.coded[s] == nil {
@@ -219,12 +229,12 @@ func (p *platform) Blob(_ context.Context, ask wire.BlobGet) (wire.BlobData, []b
 		}
 	}
 	for _, s := range p.entitled() {
-		if raw := p.encoded(s); model.Sum(raw) == ask.SHA256 {
+		if raw := p.encoded(s); p.sum(s) == ask.SHA256 {
 			size := int64(len(raw))
 			if p.body != nil {
 				raw = p.body(raw)
 			}
-			return wire.BlobData{SHA256: ask.SHA256, Offset: ask.Offset, Size: size}, raw[ask.Offset:min(int64(len(raw)), ask.Offset+200)], nil
+			return wire.BlobData{SHA256: ask.SHA256, Offset: ask.Offset, Size: size}, raw[ask.Offset:min(int64(len(raw)), ask.Offset+p.part)], nil
 		}
 	}
 	return wire.BlobData{}, nil, wire.Refuse(wire.NotFound, map[string]any{"what": "blob", "id": ask.SHA256})
