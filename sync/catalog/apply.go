@@ -40,6 +40,8 @@ func (c *Catalog) Sync(ctx context.Context) error {
 	}
 	c.mu.Unlock()
 	if changed {
+		now := c.Copy()
+		c.log.Info("the catalog of skills has changed", "epoch", now.Epoch, "version", now.Version, "skills", len(now.Rows))
 		c.o.OnChange()
 	}
 	return err
@@ -93,11 +95,12 @@ func (c *Catalog) apply(ctx context.Context, m *model.Manifest) (changed bool, e
 	}
 	for _, e := range entries {
 		before, had := row(c.rows, e.ID)
-		if had && before.Entry == e {
+		fetched, anew := n.known[e.SHA256]
+		if had && before.Entry == e && !anew {
 			n.rows = append(n.rows, before)
 			continue
 		}
-		n.rows, n.put = append(n.rows, n.known[e.SHA256]), append(n.put, n.known[e.SHA256])
+		n.rows, n.put = append(n.rows, fetched), append(n.put, fetched)
 	}
 	for _, r := range c.rows {
 		if _, stays := row(n.rows, r.ID); !stays {
@@ -208,9 +211,11 @@ func (c *Catalog) stage(ctx context.Context, n *next, entries []model.Entry) err
 	}
 	var missing []model.Entry
 	for _, e := range entries {
-		if before, had := row(c.rows, e.ID); (!had || before.Entry != e) && !c.read(n, e) {
-			missing = append(missing, e)
+		before, had := row(c.rows, e.ID)
+		if had && before.Entry == e && c.stored[e.SHA256] == e.Size || c.read(n, e) {
+			continue
 		}
+		missing = append(missing, e)
 	}
 	err := c.bodies(ctx, missing, func(e model.Entry, raw []byte) error {
 		s, err := model.OpenSkill(e, raw)

@@ -64,6 +64,7 @@ type Catalog struct {
 	state   state
 	rows    []model.Row // by id
 	hides   hides
+	damaged map[string]bool // hashes of bodies that could not be read
 	problem string
 	tried   time.Time
 	synced  time.Time
@@ -89,7 +90,7 @@ func Open(o Options) (*Catalog, error) {
 	if o.Jitter == nil {
 		o.Jitter = func(limit time.Duration) time.Duration { return rand.N(max(1, limit)) }
 	}
-	c := &Catalog{o: o, log: o.Logger, kick: make(chan struct{}, 1)}
+	c := &Catalog{o: o, log: o.Logger, kick: make(chan struct{}, 1), damaged: map[string]bool{}}
 	if err := o.Bucket.Update(c.load); err != nil {
 		return nil, fmt.Errorf("open the catalog of skills: %w", err)
 	}
@@ -112,7 +113,8 @@ func (c *Catalog) publish() {
 var ErrGone = errors.New("the skill is not in the catalog any more")
 
 // Skill reads a skill of the copy. Whether it may be shown is the caller's to ask.
-// The error is ErrGone, or says what is wrong with the record.
+// The error is ErrGone, or says what is wrong with the record, which the next poll
+// fetches anew.
 func (c *Catalog) Skill(e model.Entry) (*model.Skill, error) {
 	var raw []byte
 	err := c.o.Bucket.View(func(b *bolt.Bucket) error {
@@ -122,10 +124,25 @@ func (c *Catalog) Skill(e model.Entry) (*model.Skill, error) {
 	if err != nil {
 		return nil, err
 	}
-	if raw == nil {
+	s, err := model.OpenSkill(e, raw)
+	if err == nil {
+		return s, nil
+	}
+	c.mu.Lock()
+	r, had := row(c.rows, e.ID)
+	had = had && r.Entry == e
+	if had {
+		c.damaged[e.SHA256] = true
+	}
+	c.mu.Unlock()
+	switch {
+	case had:
+		c.Poll() // which fetches it anew
+		return nil, err
+	case raw == nil:
 		return nil, ErrGone
 	}
-	return model.OpenSkill(e, raw)
+	return nil, err
 }
 
 // Status is how the catalog does.

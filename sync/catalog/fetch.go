@@ -36,6 +36,11 @@ type question struct {
 func (c *Catalog) question() question {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	for hash := range c.damaged {
+		delete(c.stored, hash)
+		c.whole = true
+	}
+	clear(c.damaged)
 	q := question{trust: c.trusted(), now: c.time(), anew: c.state.Anew, have: c.state.mark, since: c.state.Issued}
 	if !c.whole && !q.anew && len(c.hides) == 0 {
 		q.ask = wire.SkillChanges{Epoch: q.have.Epoch, Since: q.have.Version}

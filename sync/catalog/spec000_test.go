@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	bolt "go.etcd.io/bbolt"
+
 	"phonerack/agent/skill/model"
 	"phonerack/sync/catalog"
 	"phonerack/sync/wire"
@@ -320,5 +322,30 @@ func TestBodiesThatWereFetchedBeforeACutAreNotFetchedAgain(t *testing.T) {
 	}
 	if s := w.c.Status(); s.Skills != 100 {
 		t.Errorf("%+v", s)
+	}
+}
+
+func TestABodyThatIsDamagedIsFetchedAnew(t *testing.T) {
+	w := newWorld(t)
+	w.publish(tips("a", "1", "social"), tips("b", "1", "social"))
+	w.sync()
+	r, _ := w.c.Copy().Row("a")
+	err := w.bucket.Update(func(b *bolt.Bucket) error {
+		return b.Bucket([]byte("bodies")).Put([]byte(r.SHA256), make([]byte, r.Size))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, err := w.c.Skill(r.Entry); err == nil {
+		t.Errorf("%+v", s)
+	}
+	w.sync()
+	w.want("a=1 b=1")
+	w.restart()
+	w.want("a=1 b=1")
+	gone := r.Entry
+	gone.ID, gone.SHA256 = "none", model.Sum(nil)
+	if _, err := w.c.Skill(gone); !errors.Is(err, catalog.ErrGone) {
+		t.Errorf("%v", err)
 	}
 }
