@@ -115,13 +115,12 @@ func (r *Rack) RetryLink() {
 	}
 }
 
-// skillsVersion changes with what this rack can do, which is its program and its catalog: a task that it has given back is
-// offered to it again then.
+// skillsVersion changes with what this rack can do, which is its program and what its catalog shows: a task that it has
+// given back is offered to it again then.
 func (r *Rack) skillsVersion() string {
 	version := "rackd " + versions()["rackd"]
 	if c := r.cloud.catalog; c != nil {
-		now := c.Copy()
-		version += fmt.Sprintf(" catalog %d.%d", now.Epoch, now.Version)
+		version += " catalog " + c.Copy().Fingerprint()
 	}
 	return version
 }

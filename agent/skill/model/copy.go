@@ -1,6 +1,9 @@
 package model
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -55,4 +58,19 @@ func (c *Copy) Entitled(r Row, agents ...string) bool {
 	}
 	of := c.Subscriptions[i].Agents
 	return len(of) == 0 || slices.ContainsFunc(agents, func(a string) bool { return slices.Contains(of, a) })
+}
+
+// Fingerprint changes with what the copy shows to anybody, and with nothing else:
+// the version of a catalog may change without it.
+func (c *Copy) Fingerprint() string {
+	h := sha256.New()
+	for _, r := range c.Rows {
+		if !c.All && !c.Hidden[r.ID] && !c.Closed[r.Subscription] {
+			fmt.Fprintf(h, "%s %s\n", r.ID, r.SHA256)
+		}
+	}
+	for _, s := range c.Subscriptions {
+		fmt.Fprintf(h, "%s %s %v\n", s.ID, s.State, s.Agents)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
 }
