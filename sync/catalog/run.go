@@ -12,13 +12,14 @@ import (
 // Pauses between two tries.
 const (
 	firstPause = 5 * time.Second
-	hintPause  = time.Second // hints come in swarms
+	hintPause  = time.Second      // hints come in swarms
+	failPause  = 30 * time.Second // the longest that a hint waits for after a failure, unless the platform wants more
 )
 
 // Run polls until ctx ends, and returns nil. The first poll is at once.
 func (c *Catalog) Run(ctx context.Context) error {
 	for failures := 0; ; {
-		wait := c.o.Every - c.o.Every/10 + c.o.Jitter(c.o.Every/10)
+		wait, least := c.o.Every-c.o.Every/10+c.o.Jitter(c.o.Every/10), hintPause
 		err := c.o.Ready(ctx)
 		if err == nil {
 			err = c.Sync(ctx)
@@ -31,8 +32,9 @@ func (c *Catalog) Run(ctx context.Context) error {
 		default:
 			wait = min(c.o.Every, firstPause<<min(failures, 12))
 			wait = wait/2 + c.o.Jitter(wait/2)
+			least = min(wait, failPause)
 			if r, ok := errors.AsType[*wire.Refusal](err); ok {
-				wait = max(wait, min(r.RetryAfter(), c.o.Every))
+				least = max(least, min(r.RetryAfter(), c.o.Every))
 			}
 			failures++
 			if errors.Is(err, link.ErrOffline) {
@@ -41,18 +43,19 @@ func (c *Catalog) Run(ctx context.Context) error {
 				c.log.Warn("the catalog of skills stays as it was", "err", err)
 			}
 		}
-		if !c.sleep(ctx, wait) {
+		if !c.sleep(ctx, least, wait) {
 			return nil
 		}
 	}
 }
 
-// sleep waits, and ends early when a poll is wanted. It reports whether to go on.
-func (c *Catalog) sleep(ctx context.Context, wait time.Duration) bool {
+// sleep waits, and ends early, but not before least, when a poll is wanted. It
+// reports whether to go on.
+func (c *Catalog) sleep(ctx context.Context, least, wait time.Duration) bool {
 	for _, t := range []struct {
 		length time.Duration
 		kick   <-chan struct{}
-	}{{hintPause, nil}, {wait - hintPause, c.kick}} {
+	}{{least, nil}, {wait - least, c.kick}} {
 		timer := time.NewTimer(t.length)
 		select {
 		case <-timer.C:

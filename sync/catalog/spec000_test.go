@@ -325,6 +325,44 @@ func TestBodiesThatWereFetchedBeforeACutAreNotFetchedAgain(t *testing.T) {
 	}
 }
 
+// TestFailuresAreNotHammered: neither by polls nor by hints, and the platform may ask for more time.
+func TestFailuresAreNotHammered(t *testing.T) {
+	for name, c := range map[string]struct {
+		err  error
+		most int // requests in an hour
+	}{
+		"a line that is cut":                    {errCut, 150},
+		"a platform that wants ten minutes":     {wire.Refuse(wire.LimitExceeded, nil).After(10 * time.Minute), 7},
+		"a platform that wants a day, and 15 m": {wire.Refuse(wire.LimitExceeded, nil).After(24 * time.Hour), 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				asked := 0
+				w.cut = func(string) error { asked++; return c.err }
+				ctx, cancel := context.WithCancel(t.Context())
+				done := make(chan error)
+				go func() { done <- w.c.Run(ctx) }()
+				for range 3600 {
+					w.c.Poll()
+					time.Sleep(time.Second)
+				}
+				synctest.Wait()
+				if asked < 2 || asked > c.most {
+					t.Errorf("asked %d times", asked)
+				}
+				w.cut = nil
+				w.publish(tips("a", "1", "social"))
+				time.Sleep(16 * time.Minute)
+				synctest.Wait()
+				w.want("a=1")
+				cancel()
+				<-done
+			})
+		})
+	}
+}
+
 func TestABodyThatIsDamagedIsFetchedAnew(t *testing.T) {
 	w := newWorld(t)
 	w.publish(tips("a", "1", "social"), tips("b", "1", "social"))
