@@ -24,6 +24,7 @@ type source struct {
 	copy   model.Copy
 	skills map[string]*model.Skill // by hash
 	reads  int
+	onRead func(*model.Copy) // may be nil
 }
 
 func (s *source) Copy() *model.Copy {
@@ -37,6 +38,9 @@ func (s *source) Skill(e model.Entry) (*model.Skill, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.reads++
+	if s.onRead != nil {
+		s.onRead(&s.copy)
+	}
 	if k := s.skills[e.SHA256]; k != nil {
 		return k, nil
 	}
@@ -226,6 +230,13 @@ func TestSpec000_Visibility(t *testing.T) {
 			if !strings.Contains(got["validate_plan"], "not found") {
 				t.Errorf("%s: %s", name, got["validate_plan"])
 			}
+		}
+	})
+	t.Run("a revocation that comes while a skill is read counts", func(t *testing.T) {
+		b := newBench(t, flow("shop", "desk", "type"))
+		b.source.onRead = func(c *model.Copy) { c.Hidden = map[string]bool{"shop": true} }
+		if s, _, err := b.c.For(desk).Get("shop"); !errors.Is(err, skill.ErrUnknown) {
+			t.Errorf("%+v, %v", s, err)
 		}
 	})
 	t.Run("what is hidden takes no place among the best", func(t *testing.T) {

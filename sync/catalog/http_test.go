@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	bolt "go.etcd.io/bbolt"
+
 	"phonerack/agent/skill/model"
 	"phonerack/sync/catalog"
 	"phonerack/sync/wire"
@@ -141,6 +143,23 @@ func TestSpec000_AnotherPlatformAPI(t *testing.T) {
 			t.Errorf("issued %v, now %v", st.Issued, s.at)
 		}
 	})
+}
+
+// TestADamagedBodyIsFetchedAnewAlthoughNothingHasChanged: not modified is no answer then.
+func TestADamagedBodyIsFetchedAnewAlthoughNothingHasChanged(t *testing.T) {
+	s := newServer(t, false)
+	s.publish(tips("a", "1", "social"))
+	s.sync()
+	r, _ := s.c.Copy().Row("a")
+	err := s.bucket.Update(func(b *bolt.Bucket) error { return b.Bucket([]byte("bodies")).Delete([]byte(r.SHA256)) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.c.Skill(r.Entry); err == nil {
+		t.Error("it is there")
+	}
+	s.sync()
+	s.want("a=1")
 }
 
 func TestStatusesOfAnHTTPPlatform(t *testing.T) {
