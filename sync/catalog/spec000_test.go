@@ -74,6 +74,7 @@ func TestSpec000_Sync(t *testing.T) {
 			done := make(chan error)
 			go func() { done <- w.c.Run(ctx) }()
 			time.Sleep(10 * time.Second)
+			synctest.Wait()
 			w.publish(tips("a", "2", "social"))
 			w.c.Hint(wire.SkillChanged{Epoch: w.epoch, Version: w.version})
 			synctest.Wait()
@@ -83,6 +84,7 @@ func TestSpec000_Sync(t *testing.T) {
 				w.c.Hint(wire.SkillChanged{Epoch: w.epoch, Version: w.version})
 			}
 			time.Sleep(10 * time.Second)
+			synctest.Wait()
 			if n := len(w.asked) - asked; n > 2 {
 				t.Errorf("a swarm of hints made %d requests", n)
 			}
