@@ -95,7 +95,7 @@ func TestWithoutSkillsThereAreDeviceToolsOnly(t *testing.T) {
 			t.Errorf("%s: %v", d.Name, err)
 		}
 	}
-	if n != 9 {
+	if n != 10 {
 		t.Errorf("%d actions of skills", n)
 	}
 	var o action.Observation
