@@ -80,6 +80,22 @@ func (v *View) List(after string, limit int) (rows []Row, more bool) {
 	return rows, false
 }
 
+// Count returns how many skills there are, and how many of them cannot be used with
+// the tools that are registered.
+func (v *View) Count() (all, unavailable int) {
+	now := v.c.o.Source.Copy()
+	_, faults := v.c.ready(now)
+	for _, r := range now.Rows {
+		if !v.sees(now, r) {
+			continue
+		}
+		if all++; faults[r.SHA256] != "" {
+			unavailable++
+		}
+	}
+	return all, unavailable
+}
+
 // Search returns the at most limit skills that a query finds best, the best first.
 func (v *View) Search(query string, limit int) []Row {
 	now := v.c.o.Source.Copy()

@@ -21,7 +21,7 @@ import (
 type skillCommands struct {
 	Format string `help:"text, or json for programs: {\"data\": ...}." enum:"text,json" default:"text"`
 
-	List     skillList     `cmd:"" help:"List registered skills."`
+	List     skillList     `cmd:"" help:"List skills: registered ones, those of the catalog, Agent Skills."`
 	Search   skillSearch   `cmd:"" help:"Find skills by words, in any language."`
 	Show     skillShow     `cmd:"" help:"Show a skill."`
 	Add      skillAdd      `cmd:"" help:"Register a skill."`
@@ -45,7 +45,7 @@ func skillCall[R any](s *session, name string, args any, show func(R) error) err
 }
 
 type skillList struct {
-	Namespace string `help:"Only skills of this namespace." placeholder:"NAME"`
+	Namespace string `help:"Only skills of this namespace; catalog and agent_skills are two." placeholder:"NAME"`
 }
 
 func (c skillList) Run(s *session) error {
@@ -55,7 +55,7 @@ func (c skillList) Run(s *session) error {
 		if err := s.client.Call(s.ctx, "skill_list", action.SkillListArgs{Namespace: c.Namespace, After: after}, &page); err != nil {
 			return err
 		}
-		all.Skills = append(all.Skills, page.Skills...)
+		all.Skills, all.Summary = append(all.Skills, page.Skills...), page.Summary
 		if after = page.Next; after == "" {
 			break
 		}
@@ -106,11 +106,31 @@ func (c skillSearch) Run(s *session) error {
 }
 
 func (s *session) showSkills(list action.SkillList) error {
-	t := table.New(s.stdout, "SKILL", "VERSION", "ITEMS", "UPDATED", "DESCRIPTION")
+	t := table.New(s.stdout, "SKILL", "SOURCE", "KIND", "VERSION", "SUBSCRIPTION", "UPDATED", "MARKS", "DESCRIPTION")
 	for _, k := range list.Skills {
-		t.Row(k.Name, k.Version, strconv.Itoa(k.Items), k.UpdatedAt.Local().Format(time.DateTime), shortened(k.Description))
+		t.Row(k.Name, string(k.Source), string(k.Kind), k.Version, k.Subscription, at(k.UpdatedAt), marks(k.Stale, k.Unavailable), shortened(strings.TrimSpace(k.Title+" "+k.Description)))
 	}
-	return t.Flush()
+	if err := t.Flush(); err != nil || list.Summary == nil {
+		return err
+	}
+	sum := list.Summary
+	_, err := fmt.Fprintf(s.stdout, "%d skills: %d registered, %d of the catalog, %d Agent Skills; %d cannot be used now\n", sum.Total, sum.Registry, sum.Catalog, sum.AgentSkills, sum.Unavailable)
+	if err == nil && !sum.StaleSince.IsZero() {
+		_, err = fmt.Fprintf(s.stdout, "the catalog may be out of date since %s\n", sum.StaleSince.Local().Format(time.DateTime))
+	}
+	return err
+}
+
+// marks are what a person should know of a skill before it is used.
+func marks(stale bool, unavailable string) string {
+	var words []string
+	if stale {
+		words = append(words, "stale")
+	}
+	if unavailable != "" {
+		words = append(words, "unavailable")
+	}
+	return strings.Join(words, ",")
 }
 
 // shortened keeps a row on a line.
@@ -122,7 +142,7 @@ func shortened(text string) string {
 }
 
 type skillShow struct {
-	Name string `arg:"" help:"Name of the skill: namespace/short_name."`
+	Name string `arg:"" help:"Name of the skill: namespace/short_name, catalog/ID or agent_skills/NAME."`
 }
 
 func (c skillShow) Run(s *session) error {
@@ -130,14 +150,67 @@ func (c skillShow) Run(s *session) error {
 }
 
 func (s *session) showSkill(d action.SkillDetail) error {
-	fmt.Fprintf(s.stdout, "skill        %s\ndescription  %s\n", table.Plain(d.Name), table.Plain(d.Description))
-	if d.Version != "" {
-		fmt.Fprintf(s.stdout, "version      %s\n", table.Plain(d.Version))
+	for _, line := range []struct{ what, is string }{
+		{"skill", d.Name},
+		{"source", string(d.Source)},
+		{"kind", string(d.Kind)},
+		{"title", d.Title},
+		{"description", d.Description},
+		{"version", d.Version},
+		{"subscription", d.Subscription},
+		{"tags", strings.Join(d.Tags, ", ")},
+		{"aliases", strings.Join(d.Aliases, ", ")},
+		{"folder", d.Path},
+		{"created", at(d.CreatedAt)},
+		{"updated", at(d.UpdatedAt)},
+		{"marks", marks(d.Stale, d.Unavailable)},
+		{"unavailable", d.Unavailable},
+	} {
+		if line.is != "" {
+			fmt.Fprintf(s.stdout, "%-12s  %s\n", line.what, table.Plain(line.is))
+		}
 	}
-	fmt.Fprintf(s.stdout, "created      %s\nupdated      %s\n", d.CreatedAt.Local().Format(time.DateTime), d.UpdatedAt.Local().Format(time.DateTime))
+	switch d.Kind {
+	case model.Knowledge:
+		_, err := fmt.Fprintf(s.stdout, "\n%s\n", lines(d.Content))
+		return err
+	case model.FlowTemplate:
+		return s.showFlow(d)
+	}
 	t := table.New(s.stdout, "#", "TYPE", "NAME", "REMARK")
 	for i, it := range d.Items {
 		t.Row(strconv.Itoa(i), string(it.Type()), it.Name(), says(it))
+	}
+	return t.Flush()
+}
+
+func at(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.Local().Format(time.DateTime)
+}
+
+// lines frees each line of a text from what would act on a terminal.
+func lines(text string) string {
+	all := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	for i, line := range all {
+		all[i] = table.Plain(strings.ReplaceAll(line, "\t", "    "))
+	}
+	return strings.Join(all, "\n")
+}
+
+func (s *session) showFlow(d action.SkillDetail) error {
+	t := table.New(s.stdout, "PARAMETER", "TYPE", "NEEDED", "DEFAULT", "DESCRIPTION")
+	for _, p := range d.Parameters {
+		t.Row(p.Name, string(p.Type), strconv.FormatBool(p.Required), string(p.Default), shortened(p.Description))
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	t = table.New(s.stdout, "STEP", "TOOL", "ARGUMENTS")
+	for i, step := range d.Steps {
+		t.Row(strconv.Itoa(i+1), step.Tool, string(step.ArgsTemplate))
 	}
 	return t.Flush()
 }

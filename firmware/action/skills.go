@@ -1,6 +1,7 @@
 package action
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,9 +15,10 @@ import (
 
 // Skills are the skills of a rack, as a person sees them.
 type Skills interface {
-	// List returns the skills of a namespace by name, with "" those of all.
-	List(namespace string) []SkillRow
-	// Search returns the skills that a query finds, best first.
+	// List returns at most limit skills of a namespace, by name, whose names come after the given one; with "" those of
+	// all namespaces.
+	List(namespace, after string, limit int) SkillList
+	// Search returns the skills that a query finds, the best of each source in turns.
 	Search(query string, limit int) []SkillRow
 	Show(name string) (SkillDetail, error)
 	// Add registers a skill that is written in YAML; Update puts it in the place of one of its name.
@@ -35,23 +37,56 @@ type Skills interface {
 	Catalog() (catalog.Status, error)
 }
 
+// SkillSource says where a skill comes from.
+type SkillSource string
+
+// Sources of skills.
+const (
+	FromRegistry    SkillSource = "registry"     // registered on this rack
+	FromCatalog     SkillSource = "catalog"      // of the subscription; named catalog/<id>
+	FromAgentSkills SkillSource = "agent_skills" // of a folder; named agent_skills/<name>
+)
+
+// Collection is the kind of a registry skill; those of the others are model's.
+const Collection model.Kind = "collection"
+
 // SkillRow is a skill in a list.
 type SkillRow struct {
-	Name        string    `json:"name"`
-	Description string    `json:"description"`
-	Version     string    `json:"version,omitempty"`
-	Items       int       `json:"items"`
-	UpdatedAt   time.Time `json:"updated_at"`
+	Name         string      `json:"name"` // namespace/short_name
+	Source       SkillSource `json:"source"`
+	Kind         model.Kind  `json:"kind"`
+	Title        string      `json:"title,omitempty"` // what a skill of the catalog is called
+	Description  string      `json:"description"`
+	Version      string      `json:"version,omitempty"`
+	Subscription string      `json:"subscription_id,omitempty"`
+	Tags         []string    `json:"tags,omitempty"`
+	Items        int         `json:"items"` // of a registry skill
+	UpdatedAt    time.Time   `json:"updated_at,omitzero"`
+	Stale        bool        `json:"stale,omitempty"`       // it is of a catalog that has not been renewed in time
+	Unavailable  string      `json:"unavailable,omitempty"` // why it cannot be used with the tools that there are
 }
 
 // SkillDetail is a skill with all that it says, but for secrets: values of environment variables and of headers are
 // replaced by [Hidden].
 type SkillDetail struct {
-	model.RegistrySkill
-	Namespace string    `json:"namespace"`
-	ShortName string    `json:"short_name"`
-	CreatedAt time.Time `json:"created_at"`
-	UpdatedAt time.Time `json:"updated_at"`
+	model.RegistrySkill             // of a skill from elsewhere: name, description and version
+	Source              SkillSource `json:"source"`
+	Kind                model.Kind  `json:"kind"`
+	Namespace           string      `json:"namespace"`
+	ShortName           string      `json:"short_name"`
+	CreatedAt           time.Time   `json:"created_at,omitzero"`
+	UpdatedAt           time.Time   `json:"updated_at,omitzero"`
+
+	Title        string            `json:"title,omitempty"`
+	Subscription string            `json:"subscription_id,omitempty"`
+	Tags         []string          `json:"tags,omitempty"`
+	Aliases      []string          `json:"aliases,omitempty"`
+	Content      string            `json:"content,omitempty"` // of knowledge
+	Parameters   []model.Parameter `json:"parameters,omitempty"`
+	Steps        []model.Step      `json:"steps,omitempty"`
+	Path         string            `json:"path,omitempty"` // of an Agent Skill's folder
+	Stale        bool              `json:"stale,omitempty"`
+	Unavailable  string            `json:"unavailable,omitempty"`
 }
 
 // Hidden stands for a value that is not shown.
@@ -90,8 +125,19 @@ func pageSize(limit int) error {
 
 // SkillList is the result of skill_list and skill_search.
 type SkillList struct {
-	Skills []SkillRow `json:"skills"`
-	Next   string     `json:"next,omitempty"` // for After, if there are more
+	Skills  []SkillRow    `json:"skills"`
+	Next    string        `json:"next,omitempty"`    // for After, if there are more
+	Summary *SkillSummary `json:"summary,omitempty"` // of the whole list, not of this part; nil for a search
+}
+
+// SkillSummary counts the skills of a list.
+type SkillSummary struct {
+	Total       int       `json:"total"`
+	Registry    int       `json:"registry"`
+	Catalog     int       `json:"catalog"`
+	AgentSkills int       `json:"agent_skills"`
+	Unavailable int       `json:"unavailable"`
+	StaleSince  time.Time `json:"stale_since,omitzero"` // when the catalog became out of date; zero while it is not
 }
 
 // SkillSearchArgs are the arguments of skill_search.
@@ -106,7 +152,7 @@ const defaultHits = 10
 
 // SkillArgs name a skill.
 type SkillArgs struct {
-	Name string `json:"name" doc:"namespace/short_name"`
+	Name string `json:"name" doc:"namespace/short_name, catalog/<id> or agent_skills/<name>"`
 }
 
 // SkillToolsArgs are the arguments of skill_tools.
@@ -163,7 +209,7 @@ func skillActions() []entry {
 	refresh := named(act, "skill_refresh", "look at the Agent Skills folders again")
 	refresh.Idempotent, refresh.Timeout = true, scanTimeout
 	return []entry{
-		define(named(look, "skill_list", "list registered skills by name"), skillList),
+		define(named(look, "skill_list", "list skills by name: registered ones, those of the catalog, Agent Skills"), skillList),
 		define(named(look, "skill_search", "find skills by words"), skillSearch),
 		define(named(look, "skill_show", "show a skill"), withSkills(func(s Skills, a *SkillArgs) (any, error) { return s.Show(a.Name) })),
 		define(named(act, "skill_add", "register a skill"), withSkills(func(s Skills, a *SkillYAML) (any, error) { return s.Add(*a) })),
@@ -188,27 +234,11 @@ func withSkills[A any](run func(s Skills, a *A) (any, error)) func(context.Conte
 }
 
 var skillList = withSkills(func(s Skills, a *SkillListArgs) (any, error) {
-	all := s.List(a.Namespace)
-	for len(all) > 0 && all[0].Name <= a.After {
-		all = all[1:]
-	}
-	limit := a.Limit
-	if limit == 0 {
-		limit = model.MaxPage
-	}
-	list := SkillList{Skills: all}
-	if len(all) > limit {
-		list.Skills, list.Next = all[:limit], all[limit-1].Name
-	}
-	return list, nil
+	return s.List(a.Namespace, a.After, cmp.Or(a.Limit, model.MaxPage)), nil
 })
 
 var skillSearch = withSkills(func(s Skills, a *SkillSearchArgs) (any, error) {
-	limit := a.Limit
-	if limit == 0 {
-		limit = defaultHits
-	}
-	return SkillList{Skills: s.Search(a.Query, limit)}, nil
+	return SkillList{Skills: s.Search(a.Query, cmp.Or(a.Limit, defaultHits))}, nil
 })
 
 var skillTools = withSkills(func(s Skills, a *SkillToolsArgs) (any, error) {

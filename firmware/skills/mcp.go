@@ -13,7 +13,6 @@ import (
 	"phonerack/agent/skill"
 	"phonerack/agent/skill/model"
 	"phonerack/agent/skill/registry"
-	"phonerack/agent/skill/search"
 	"phonerack/agent/skill/template"
 	"phonerack/sync/wire"
 )
@@ -74,8 +73,7 @@ func shortName(t registry.Tool) string {
 	return strings.TrimPrefix(t.Name, model.AgentSkillsNamespace+"/")
 }
 
-// SearchSkills implements mcp.Skills. The scores of the two indexes cannot be
-// compared: the best of each come in turns.
+// SearchSkills implements mcp.Skills.
 func (o offered) SearchSkills(_ context.Context, c mcp.Caller, query string, limit int) ([]mcp.SkillRow, error) {
 	var first, second []mcp.SkillRow
 	if v := o.view(c); v != nil {
@@ -83,26 +81,15 @@ func (o offered) SearchSkills(_ context.Context, c mcp.Caller, query string, lim
 			first = append(first, catalogRow(r))
 		}
 	}
-	byID := map[string]registry.Tool{}
-	var docs []search.Document
-	for _, t := range o.s.known.List(registry.AgentSkills) {
-		byID[t.Name] = t
-		docs = append(docs, search.Document{ID: t.Name, Name: shortName(t), Description: t.Description})
+	for _, t := range o.s.foldersFor(query, limit) {
+		second = append(second, folderRow(t))
 	}
-	for _, hit := range search.New(docs).Search(query, nil, 0, limit) {
-		second = append(second, folderRow(byID[hit.ID]))
-	}
-	var rows []mcp.SkillRow
-	for i := range max(len(first), len(second)) {
-		rows = append(rows, first[min(i, len(first)):min(i+1, len(first))]...)
-		rows = append(rows, second[min(i, len(second)):min(i+1, len(second))]...)
-	}
-	return rows[:min(limit, len(rows))], nil
+	return inTurns(limit, first, second), nil
 }
 
 // GetSkill implements mcp.Skills.
 func (o offered) GetSkill(_ context.Context, c mcp.Caller, id string) (mcp.Skill, error) {
-	if t, ok := o.folder(id); ok {
+	if t, ok := o.s.folder(id); ok {
 		return mcp.Skill{
 			Skill:  &model.Skill{ID: t.Name, Name: shortName(t), Description: t.Description, Kind: model.Knowledge, Content: t.Text},
 			Source: string(registry.AgentSkills),
@@ -125,7 +112,7 @@ func (o offered) GetSkill(_ context.Context, c mcp.Caller, id string) (mcp.Skill
 
 // ResolveSkill implements mcp.Skills.
 func (o offered) ResolveSkill(_ context.Context, c mcp.Caller, id string, values json.RawMessage) ([]template.Call, error) {
-	if _, ok := o.folder(id); ok {
+	if _, ok := o.s.folder(id); ok {
 		return nil, template.ErrKnowledge
 	}
 	v := o.view(c)
@@ -134,12 +121,6 @@ func (o offered) ResolveSkill(_ context.Context, c mcp.Caller, id string, values
 	}
 	calls, err := v.Resolve(id, values)
 	return calls, told(id, err)
-}
-
-// folder finds an Agent Skill.
-func (o offered) folder(id string) (registry.Tool, bool) {
-	t, ok := o.s.known.Get(id)
-	return t, ok && t.Source == registry.AgentSkills
 }
 
 // told turns an error of a view into what a client may hear.

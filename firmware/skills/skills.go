@@ -14,7 +14,6 @@ import (
 	"phonerack/agent/skill/folder"
 	"phonerack/agent/skill/model"
 	"phonerack/agent/skill/registry"
-	"phonerack/agent/skill/search"
 	"phonerack/agent/tools"
 	"phonerack/firmware/action"
 	"phonerack/sync/wire"
@@ -91,46 +90,11 @@ func (s *Skills) Run(ctx context.Context) error {
 // catalog is what a person at this rack may see of the catalog.
 func (s *Skills) catalog() registry.Catalog { return s.For(skill.Caller{Agent: skill.ForPersons}) }
 
-// List implements action.Skills.
-func (s *Skills) List(namespace string) []action.SkillRow {
-	rows := []action.SkillRow{}
-	for _, skill := range s.registry.List(namespace) {
-		rows = append(rows, row(skill))
-	}
-	return rows
-}
-
-func row(s *registry.Skill) action.SkillRow {
-	return action.SkillRow{Name: s.Name, Description: s.Description, Version: s.Version, Items: len(s.Items), UpdatedAt: s.UpdatedAt}
-}
-
-// Search implements action.Skills. The index is made anew each time: people ask
-// seldom, and a hundred skills take 2 ms.
-func (s *Skills) Search(query string, limit int) []action.SkillRow {
-	byName := map[string]*registry.Skill{}
-	var docs []search.Document
-	for _, skill := range s.registry.List("") {
-		byName[skill.Name] = skill
-		docs = append(docs, search.Document{ID: skill.Name, Name: skill.ShortName, Description: skill.Description})
-	}
-	rows := []action.SkillRow{}
-	for _, hit := range search.New(docs).Search(query, nil, 0, limit) {
-		rows = append(rows, row(byName[hit.ID]))
-	}
-	return rows
-}
-
-// Show implements action.Skills.
-func (s *Skills) Show(name string) (action.SkillDetail, error) {
-	skill, err := s.registry.Get(name)
-	if err != nil {
-		return action.SkillDetail{}, refused(name, err)
-	}
-	return detail(skill), nil
-}
-
 func detail(s *registry.Skill) action.SkillDetail {
-	d := action.SkillDetail{RegistrySkill: s.RegistrySkill, Namespace: s.Namespace, ShortName: s.ShortName, CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt}
+	d := action.SkillDetail{
+		RegistrySkill: s.RegistrySkill, Source: action.FromRegistry, Kind: action.Collection,
+		Namespace: s.Namespace, ShortName: s.ShortName, CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt,
+	}
 	d.Items = make([]model.Item, len(s.Items))
 	for i, it := range s.Items {
 		if it.MCPSource != nil {
@@ -202,12 +166,6 @@ func (s *Skills) Remove(name string) (action.SkillRemoved, error) {
 	return action.SkillRemoved{Name: name, Includers: includers}, nil
 }
 
-// Tools implements action.Skills.
-func (s *Skills) Tools(name string) (registry.Listing, error) {
-	l, err := s.registry.Describe(name, s.catalog())
-	return l, refused(name, err)
-}
-
 // Known implements action.Skills.
 func (s *Skills) Known() []registry.Row { return s.registry.DescribeAll() }
 
@@ -226,9 +184,6 @@ func (s *Skills) Refresh(ctx context.Context) (action.SkillRefresh, error) {
 	}
 	return r, nil
 }
-
-// Validate implements action.Skills.
-func (s *Skills) Validate(p registry.Plan) []string { return s.registry.ValidatePlan(p, s.catalog()) }
 
 // Check implements action.Skills.
 func (s *Skills) Check(y action.SkillYAML) []string {

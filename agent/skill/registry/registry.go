@@ -184,10 +184,13 @@ func (r *Registry) List(namespace string) []*Skill {
 }
 
 // Remove takes a skill out, with its items, and names the skills that include it:
-// they no longer resolve. Errors are ErrUnknown, ErrCatalog or the database's.
+// they no longer resolve. Errors are ErrUnknown, ErrCatalog, ErrReserved or the database's.
 func (r *Registry) Remove(name string) (includers []string, err error) {
 	if strings.HasPrefix(name, model.CatalogNamespace+"/") {
 		return nil, fmt.Errorf("remove %.255s: %w", name, ErrCatalog)
+	}
+	if strings.HasPrefix(name, model.AgentSkillsNamespace+"/") {
+		return nil, fmt.Errorf("remove %.255s: %w", name, ErrReserved)
 	}
 	r.changing.Lock()
 	defer r.changing.Unlock()
