@@ -446,6 +446,40 @@ func TestCostsAreAccountedPerTaskRackAndTenant(t *testing.T) {
 	equal(t, "requests outside of a task", got[""].Requests, 1)
 }
 
+// TestARackThatIsRevokedMeanwhileGetsNoDecision: its request was let in while it was valid.
+func TestARackThatIsRevokedMeanwhileGetsNoDecision(t *testing.T) {
+	for _, point := range []planner.Point{planner.AfterRequest, planner.AfterReply} {
+		for _, inTask := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, in a task %t", point, inTask), func(t *testing.T) {
+				b := newBench(t)
+				b.activate(b.profile(store.Anthropic), pt.Key)
+				b.fake.Script(good)
+				var ref store.Ref
+				if inTask {
+					ref = b.lease()
+				}
+				b.hooks[point] = func() { ok(t, b.store.RevokeHost(t.Context(), acme, "r1")) }
+				_, err := b.decide(ask("q0", ref))
+				refused(t, err, wire.Unauthenticated)
+				equal(t, "provider calls", b.fake.Calls(), 1)
+				delete(b.hooks, point)
+				_, err = b.decide(ask("q0", ref)) // what is stored is not told either
+				refused(t, err, wire.Unauthenticated)
+				_, err = b.decide(ask("q1", ref))
+				refused(t, err, wire.Unauthenticated)
+				equal(t, "provider calls", b.fake.Calls(), 1)
+				if inTask {
+					equal(t, "decisions", len(b.decisions(ref)), 0)
+				}
+				used, _, err := b.store.Usage(t.Context(), acme, store.UsageQuery{}, store.Page{})
+				ok(t, err)
+				equal(t, "accounted", len(used), 1) // the answer was paid for
+				equal(t, "tokens", used[0].TokensIn, pt.TokensIn)
+			})
+		}
+	}
+}
+
 func TestRequestsOutsideOfATask(t *testing.T) {
 	b := newBench(t, func(o *planner.Options) { o.LooseRate = 3 })
 	b.activate(b.profile(store.Anthropic), pt.Key)

@@ -206,6 +206,7 @@ func (t *turn) write(ctx context.Context, store func(context.Context) error) err
 func decided(err error) bool {
 	for _, e := range []error{
 		store.ErrNotFound, store.ErrInvalid, store.ErrConflict, store.ErrRequestConflict, store.ErrNotYourTask, store.ErrAttemptOver, store.ErrNotOwner,
+		store.ErrRevoked,
 	} {
 		if errors.Is(err, e) {
 			return true
@@ -224,7 +225,7 @@ func (t *turn) refusal(err error) *wire.Refusal {
 		return wire.Refuse(wire.AttemptOver, task).Because(err)
 	case errors.Is(err, store.ErrNotYourTask), errors.Is(err, store.ErrNotFound) && t.req.TaskID != "":
 		return wire.Refuse(wire.NotYourTask, map[string]any{"task": t.req.TaskID}).Because(err)
-	case errors.Is(err, store.ErrNotFound): // the rack itself
+	case errors.Is(err, store.ErrRevoked), errors.Is(err, store.ErrNotFound): // the rack itself
 		return wire.Refuse(wire.Unauthenticated, nil).Because(err)
 	}
 	t.log.Error("planner request failed", "error", err)

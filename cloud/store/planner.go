@@ -115,12 +115,15 @@ func (t *tx) lockRequest(host, id string) (p planRow, err error) {
 }
 
 // Begin claims a request, before the provider is called. ErrRequestConflict: same id, other body. ErrNotYourTask,
-// ErrAttemptOver: nothing was stored.
+// ErrAttemptOver, ErrRevoked: nothing was stored.
 func (s *Store) Begin(ctx context.Context, sc Scope, r PlanRequest) (b Begun, err error) {
 	if err = check(sc.check(), r.check()); err != nil {
 		return Begun{}, err
 	}
-	err = s.ofRack(ctx, sc, r.Host, func(t *tx) error {
+	err = s.write(ctx, sc, func(t *tx) error {
+		if err := t.mayAsk(r.Host); err != nil {
+			return err
+		}
 		until := t.now + r.Lease.Milliseconds()
 		n, err := t.exec(`INSERT INTO plan_requests (host, id, tenant, task, attempt, body_hash, owner, owner_until, state, step, tool, arguments,
 			failure, created) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'open', 0, '', '', '', ?) ON CONFLICT (host, id) DO NOTHING`,
@@ -149,6 +152,15 @@ func (s *Store) Begin(ctx context.Context, sc Scope, r PlanRequest) (b Begun, er
 		return err
 	})
 	return b, err
+}
+
+// mayAsk refuses a rack that was revoked after its request was let in.
+func (t *tx) mayAsk(host string) error {
+	h, err := t.host(host)
+	if err == nil && !h.Revoked.IsZero() {
+		err = fmt.Errorf("rack %s: %w", host, ErrRevoked)
+	}
+	return err
 }
 
 // mayPlan refuses a request for a task that is not this rack's live lease, and notes that the attempt runs.
@@ -190,7 +202,7 @@ func (t *tx) own(host, id, owner string) (planRow, error) {
 }
 
 // Finish stores a decision, gives it its step, answers the request and settles its reservation, all in one transaction.
-// ErrNotOwner, ErrAttemptOver: nothing was stored.
+// ErrNotOwner, ErrAttemptOver, ErrRevoked: nothing was stored.
 func (s *Store) Finish(ctx context.Context, sc Scope, f Finish) (d Decision, err error) {
 	err = check(sc.check(), textOK("tool", f.Tool, 1, maxName), jsonOK("arguments", f.Arguments),
 		inRange("tokens", f.TokensIn, 0, maxTokens), inRange("tokens", f.TokensOut, 0, maxTokens),
@@ -201,6 +213,9 @@ func (s *Store) Finish(ctx context.Context, sc Scope, f Finish) (d Decision, err
 	err = s.write(ctx, sc, func(t *tx) error {
 		p, err := t.own(f.Host, f.RequestID, f.Owner)
 		if err != nil {
+			return err
+		}
+		if err = t.mayAsk(f.Host); err != nil {
 			return err
 		}
 		d = Decision{

@@ -22,6 +22,8 @@ var (
 	ErrAttemptOver = errors.New("attempt is over")
 	// ErrNotOwner: another replica has taken the planner request over.
 	ErrNotOwner = errors.New("planner request belongs to another replica")
+	// ErrRevoked: the rack's credentials have ended, though they were valid when its request came.
+	ErrRevoked = errors.New("rack is revoked")
 	// ErrNewerSchema: the database was written by a newer version of phonerack.
 	ErrNewerSchema = errors.New("database is newer than this program")
 )
