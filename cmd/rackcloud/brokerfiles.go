@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,16 +37,28 @@ type brokerArgs struct {
 	Name  []string `help:"Names and addresses by which racks reach the broker, the first goes into bundles." placeholder:"HOST"`
 }
 
-// folder collects files and keeps the first error.
+// folder collects files and keeps the first error. Nothing is on disk before save.
 type folder struct {
 	out, files string
+	all        []brokerFile
 	written    []string
 	err        error
 }
 
-// open makes the folder and writes the certificate with its authority.
+type brokerFile struct {
+	name    string
+	content []byte
+}
+
+// open begins with the certificate and its authority.
 func (a brokerArgs) open(names []string) *folder {
 	f := &folder{out: a.Out, files: a.Files}
+	for _, name := range names {
+		if net.ParseIP(name) == nil && !hostName.MatchString(name) {
+			f.err = fmt.Errorf("%w: %q is neither the name of a machine nor an address", errUsage, name)
+			return f
+		}
+	}
 	if f.files == "" {
 		f.files, f.err = filepath.Abs(a.Out)
 	}
@@ -53,14 +66,15 @@ func (a brokerArgs) open(names []string) *folder {
 		return f
 	}
 	cert, key, ca, err := a.certificate(names)
-	if f.err = errors.Join(err, os.MkdirAll(a.Out, 0o700)); f.err != nil {
-		return f
-	}
-	f.write("cert.pem", cert)
-	f.write("key.pem", key)
-	f.write("ca.pem", ca)
+	f.err = err
+	f.add("cert.pem", cert)
+	f.add("key.pem", key)
+	f.add("ca.pem", ca)
 	return f
 }
+
+// hostName is what may stand in a certificate and in an address: RFC 1123.
+var hostName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*$`)
 
 func (a brokerArgs) certificate(names []string) (cert, key, ca []byte, err error) {
 	if err := os.MkdirAll(a.State, 0o700); err != nil {
@@ -80,11 +94,33 @@ func (a brokerArgs) certificate(names []string) (cert, key, ca []byte, err error
 	return cert, key, authority.PEM(), nil
 }
 
-// write makes a file of mode 0600 that was not there before.
-func (f *folder) write(name string, content []byte) {
+// add is for a file of mode 0600 that must not be there yet.
+func (f *folder) add(name string, content []byte) {
+	if f.err == nil && slices.ContainsFunc(f.all, func(o brokerFile) bool { return o.name == name }) {
+		f.err = fmt.Errorf("%w: two files would be called %s", errUsage, name)
+	}
+	f.all = append(f.all, brokerFile{name, content})
+}
+
+// save makes the folder and writes all files, or none.
+func (f *folder) save() {
 	if f.err == nil {
-		f.err = writeSecretFile(filepath.Join(f.out, name), content)
-		f.written = append(f.written, filepath.Join(f.out, name))
+		f.err = os.MkdirAll(f.out, 0o700)
+	}
+	for _, one := range f.all {
+		if f.err != nil {
+			break
+		}
+		path := filepath.Join(f.out, one.name)
+		if f.err = writeSecretFile(path, one.content); f.err == nil {
+			f.written = append(f.written, path)
+		}
+	}
+	if f.err == nil {
+		return
+	}
+	for _, path := range f.written { // half a set is of no use, and would be in the way of the next try
+		f.err = errors.Join(f.err, os.Remove(path))
 	}
 }
 
@@ -97,7 +133,7 @@ func (f *folder) config(flags map[string]any) {
 	if err != nil && f.err == nil {
 		f.err = err
 	}
-	f.write("rackcloud.toml", text)
+	f.add("rackcloud.toml", text)
 }
 
 // here is the path of a file for the rackcloud of this machine.
@@ -109,7 +145,9 @@ func (f *folder) here(name string) string {
 	return path
 }
 
+// show saves the files and prints their paths.
 func (f *folder) show(s *session) error {
+	f.save()
 	return show(s, map[string][]string{"files": f.written}, f.err, func(map[string][]string) error {
 		_, err := fmt.Fprintln(s.stdout, strings.Join(f.written, "\n"))
 		return err
@@ -194,13 +232,13 @@ func (c natsCommand) Run(s *session) error {
 		if err != nil {
 			return err
 		}
-		f.write(n.name+".conf", []byte(text))
+		f.add(n.name+".conf", []byte(text))
 	}
 	text, err := toml.Marshal(secrets)
 	if err != nil {
 		return err
 	}
-	f.write("secrets.toml", text)
+	f.add("secrets.toml", text)
 	_, port, _ := net.SplitHostPort(servers[0].mqtt)
 	f.config(map[string]any{
 		"broker": "nats", "nats_url": native, "mqtt_url": mqtt, "nats_secrets": f.here("secrets.toml"),
@@ -220,6 +258,14 @@ func (c mosquittoCommand) Run(s *session) error {
 	if len(c.Name) == 0 {
 		return fmt.Errorf("%w: --name must tell by which name racks reach the broker", errUsage)
 	}
+	racks, err := portOf("--racks", c.Racks)
+	if err != nil {
+		return err
+	}
+	cloud, err := portOf("--cloud", c.Cloud)
+	if err != nil {
+		return err
+	}
 	password := rand.Text()
 	line, err := bus.MosquittoPassword(bus.CloudUser, password)
 	if err != nil {
@@ -233,18 +279,25 @@ func (c mosquittoCommand) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	f.write("mosquitto.conf", []byte(text))
-	f.write("acl", []byte(bus.MosquittoACL()))
-	f.write("racks", nil)
-	f.write("cloud", []byte(line+"\n"))
-	f.write("cloud.password", []byte(password+"\n"))
-	_, racks, _ := net.SplitHostPort(c.Racks)
-	_, cloud, _ := net.SplitHostPort(c.Cloud)
+	f.add("mosquitto.conf", []byte(text))
+	f.add("acl", []byte(bus.MosquittoACL()))
+	f.add("racks", nil)
+	f.add("cloud", []byte(line+"\n"))
+	f.add("cloud.password", []byte(password+"\n"))
 	f.config(map[string]any{
 		"broker": "shared", "mqtt_url": []string{"ssl://" + net.JoinHostPort(c.Name[0], cloud)},
 		"broker_password_file": f.here("cloud.password"), "broker_address": "ssl://" + net.JoinHostPort(c.Name[0], racks),
 	})
 	return f.show(s)
+}
+
+// portOf gives the port of where a broker listens.
+func portOf(flag, address string) (string, error) {
+	host, port, err := net.SplitHostPort(address)
+	if n, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil || n == 0 || host == "" {
+		return "", fmt.Errorf("%w: %s is %q, where HOST:PORT is needed", errUsage, flag, address)
+	}
+	return port, nil
 }
 
 type passwordCommand struct {

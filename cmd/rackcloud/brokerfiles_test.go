@@ -89,6 +89,56 @@ func TestBrokerFilesAreClosedAndNothingIsOverwritten(t *testing.T) {
 	}
 }
 
+// TestBadValuesLeaveNoBrokerFilesBehind: they would be in the way of the same command put right.
+func TestBadValuesLeaveNoBrokerFilesBehind(t *testing.T) {
+	for name, c := range map[string]struct {
+		args []string
+		code int
+	}{
+		"nats: a name with a blank":             {[]string{"nats", "--name", "broker example", "--server", "n1=10.0.0.1"}, exitUsage},
+		"nats: a host with a slash":             {[]string{"nats", "--server", "n1=10.0.0.1/8"}, exitUsage},
+		"nats: a port too high":                 {[]string{"nats", "--server", "n1=10.0.0.1", "--server", "n2=10.0.0.2:1:2:70000"}, exitUsage},
+		"nats: a name twice":                    {[]string{"nats", "--server", "n1=10.0.0.1", "--server", "n1=10.0.0.2"}, exitUsage},
+		"nats: a store that cannot be quoted":   {[]string{"nats", "--server", "n1=10.0.0.1", "--store", "a\"b"}, exitRefused},
+		"mosquitto: no name":                    {[]string{"mosquitto"}, exitUsage},
+		"mosquitto: an empty name":              {[]string{"mosquitto", "--name", ""}, exitUsage},
+		"mosquitto: racks without a port":       {[]string{"mosquitto", "--name", "b", "--racks", "0.0.0.0"}, exitUsage},
+		"mosquitto: racks with a word for port": {[]string{"mosquitto", "--name", "b", "--racks", "0.0.0.0:mqtt"}, exitUsage},
+		"mosquitto: cloud with port 0":          {[]string{"mosquitto", "--name", "b", "--cloud", "0.0.0.0:0"}, exitUsage},
+		"mosquitto: a store of two lines":       {[]string{"mosquitto", "--name", "b", "--store", "a\nb"}, exitRefused},
+		"certificate: a name with a line break": {[]string{"certificate", "--name", "a\nb"}, exitUsage},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			out := filepath.Join(dir, "out")
+			said, code := runHere(t, append([]string{"broker", c.args[0], "--state", filepath.Join(dir, "state"), "--out", out}, c.args[1:]...)...)
+			if code != c.code {
+				t.Errorf("%d: %s", code, said)
+			}
+			if files, _ := os.ReadDir(out); len(files) > 0 {
+				t.Errorf("left behind: %v", files)
+			}
+		})
+	}
+}
+
+// TestABrokerFileThatIsThereIsKeptAndTheOthersAreNotMade for the same reason.
+func TestABrokerFileThatIsThereIsKeptAndTheOthersAreNotMade(t *testing.T) {
+	out := t.TempDir()
+	kept := filepath.Join(out, "acl")
+	if err := os.WriteFile(kept, []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	said, code := runHere(t, "broker", "mosquitto", "--state", filepath.Join(t.TempDir(), "state"), "--out", out, "--name", "b")
+	if code != exitRefused || !strings.Contains(said, "nothing is overwritten") {
+		t.Errorf("%d: %s", code, said)
+	}
+	files, err := os.ReadDir(out)
+	if text, _ := os.ReadFile(kept); err != nil || len(files) != 1 || string(text) != "mine" {
+		t.Errorf("%v, %v: %q", files, err, text)
+	}
+}
+
 func TestSecretsOfNATSAreReadStrictlyAndNotQuoted(t *testing.T) {
 	const whole = "cloud = 'a'\ncallout = 'b'\nsystem = 'c'\nseed = 'd'\n"
 	path := filepath.Join(t.TempDir(), "secrets.toml")
