@@ -17,8 +17,10 @@ func TestMain(m *testing.M) { sitetest.Main(m) }
 // TestSoakMosquittoIsKilledAtAnyMoment: racks and cloud lose nothing with it, not even the task that is under way.
 func TestSoakMosquittoIsKilledAtAnyMoment(t *testing.T) {
 	n := sitetest.Kills(t, 10)
+	root := underOneRoof(t)
+	dsn := pgtest.Start(t).Database(t)
 	s := sitetest.New(t, t.Context(), sitetest.Options{
-		Phones: 3, Broker: sitetest.StartMosquitto, DSN: pgtest.Start(t).Database(t), Replicas: 1,
+		Phones: 3, Broker: sitetest.StartMosquitto, DSN: dsn, Config: withPictures, Replicas: 1,
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute+time.Duration(n)*30*time.Second)
 	defer cancel()
@@ -35,14 +37,17 @@ func TestSoakMosquittoIsKilledAtAnyMoment(t *testing.T) {
 	}
 	states := orders.Judge(ctx, "succeeded")
 	fmt.Printf("soak kills of mosquitto %d: tasks %v, %.0f s\n", n, states, time.Since(begin).Seconds())
+	noScreenIsWrittenDown(t, ctx, s, dsn, root, false)
 }
 
 // TestSoakNATSNodesAndReplicasAreKilledAtAnyMoment: of three servers and two replicas one each is killed, over and over.
 // The others go on, and the work with them.
 func TestSoakNATSNodesAndReplicasAreKilledAtAnyMoment(t *testing.T) {
 	n := sitetest.Kills(t, 5)
+	root := underOneRoof(t)
+	dsn := pgtest.Start(t).Database(t)
 	s := sitetest.New(t, t.Context(), sitetest.Options{
-		Phones: 3, Broker: sitetest.StartNATS, DSN: pgtest.Start(t).Database(t), Replicas: 2,
+		Phones: 3, Broker: sitetest.StartNATS, DSN: dsn, Config: withPictures, Replicas: 2,
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute+time.Duration(n)*45*time.Second)
 	defer cancel()
@@ -68,4 +73,5 @@ func TestSoakNATSNodesAndReplicasAreKilledAtAnyMoment(t *testing.T) {
 	}
 	states := orders.Judge(ctx, "succeeded")
 	fmt.Printf("soak kills of a NATS server of three %d, of a rackcloud of two with PostgreSQL %d: tasks %v, %.0f s\n", n, n, states, time.Since(begin).Seconds())
+	noScreenIsWrittenDown(t, ctx, s, dsn, root, true)
 }

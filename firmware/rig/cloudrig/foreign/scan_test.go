@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,90 +18,6 @@ import (
 	"phonerack/agent/planner/provider/providertest"
 	"phonerack/firmware/rig/cloudrig/sitetest"
 )
-
-// window is how many bytes of each needle are looked for.
-const window = 20
-
-// needles are what must not be found, by their first eight bytes.
-type needles map[[8]byte][]needle
-
-type needle struct {
-	what string
-	text []byte
-}
-
-func (n needles) add(what string, text []byte) {
-	text = text[:min(len(text), window)]
-	k := [8]byte(text)
-	if !slices.ContainsFunc(n[k], func(o needle) bool { return bytes.Equal(o.text, text) }) {
-		n[k] = append(n[k], needle{what, bytes.Clone(text)})
-	}
-}
-
-// forms adds a run of bytes as it may be written: raw, hexadecimal, and base64 of each alignment in both alphabets.
-func (n needles) forms(what string, run []byte) {
-	n.add(what+" as it is", run)
-	n.add(what+" in hexadecimal", []byte(hex.EncodeToString(run)))
-	for i := range 3 {
-		n.add(fmt.Sprintf("%s in base64 (%d)", what, i), []byte(base64.RawStdEncoding.EncodeToString(run[i:])))
-		n.add(fmt.Sprintf("%s in URL's base64 (%d)", what, i), []byte(base64.RawURLEncoding.EncodeToString(run[i:])))
-	}
-}
-
-// picture adds windows of all of a picture but its head, which all pictures share.
-func (n needles) picture(what string, jpeg []byte) (windows int) {
-	const head, pieces, size = 700, 24, 2 * window
-	for i := range pieces {
-		at := head + i*(len(jpeg)-head-size)/pieces
-		if at < head {
-			break
-		}
-		run := jpeg[at : at+size]
-		if distinct := len(slices.Compact(slices.Sorted(slices.Values(run[:window])))); distinct > 12 { // not of an even area
-			n.forms(what, run)
-			windows++
-		}
-	}
-	return windows
-}
-
-// in looks for all of them.
-func (n needles) in(data []byte) (found []string) {
-	for i := 0; i+window <= len(data); i++ {
-		for _, one := range n[[8]byte(data[i:i+8])] {
-			if bytes.HasPrefix(data[i:], one.text) {
-				found = append(found, one.what)
-			}
-		}
-	}
-	slices.Sort(found)
-	return slices.Compact(found)
-}
-
-// below looks into each file below a folder, and says where what was found.
-func (n needles) below(t *testing.T, root string) (found map[string][]string, bytesRead int) {
-	t.Helper()
-	found = map[string][]string{}
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() {
-			return err
-		}
-		raw, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		bytesRead += len(raw)
-		if what := n.in(raw); len(what) > 0 {
-			name, _ := filepath.Rel(root, path)
-			found[name] = what
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return found, bytesRead
-}
 
 // eye is the provider of the site: it keeps each picture that it is shown, and answers as the test says.
 type eye struct {
@@ -194,9 +109,9 @@ func TestNoScreenshotAndNoSecretIsWrittenDown(t *testing.T) {
 	}
 	work(t, ctx, s, e)
 
-	found, n := screens(t, ctx, s, e, outside), needles{}
+	found, n := screens(t, ctx, s, e, outside), sitetest.Needles{}
 	for i, jpeg := range found {
-		if n.picture(fmt.Sprintf("picture %d", i), jpeg) == 0 {
+		if n.Picture(fmt.Sprintf("picture %d", i), jpeg) == 0 {
 			t.Fatalf("picture %d of %d bytes has nothing to be known by", i, len(jpeg))
 		}
 	}
@@ -205,9 +120,9 @@ func TestNoScreenshotAndNoSecretIsWrittenDown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n.forms("the MAC secret", secret)
-	n.forms("the bearer", []byte(bundle.Bearer))
-	n.forms("the provider's key", []byte(providertest.Key))
+	n.Forms("the MAC secret", secret)
+	n.Forms("the bearer", []byte(bundle.Bearer))
+	n.Forms("the provider's key", []byte(providertest.Key))
 	look(t, s, n, root)
 	control(t, n, found)
 }
@@ -280,16 +195,16 @@ func screens(t *testing.T, ctx context.Context, s *sitetest.Site, e *eye, outsid
 }
 
 // look wants nothing to be found where it must not be: while the programs run, and when they have stopped.
-func look(t *testing.T, s *sitetest.Site, n needles, root string) {
+func look(t *testing.T, s *sitetest.Site, n sitetest.Needles, root string) {
 	t.Helper()
 	for name, log := range map[string]string{"rackcloud's log": s.Cloud.Log(), "rackd's log": s.Rack.Log()} {
-		if what := n.in([]byte(log)); len(what) > 0 || len(log) < 1000 {
+		if what := n.In([]byte(log)); len(what) > 0 || len(log) < 1000 {
 			t.Errorf("%s, of %d bytes, holds %v", name, len(log), what)
 		}
 	}
 	trajectories, bundle := 0, 0
 	for _, when := range []string{"while they run", "after their end"} {
-		files, size := n.below(t, root)
+		files, size := n.Below(t, root)
 		for name, what := range files {
 			switch dir := filepath.Base(filepath.Dir(filepath.Dir(name))); {
 			case dir == "tasks" && filepath.Ext(name) == ".jpg":
@@ -314,7 +229,7 @@ func look(t *testing.T, s *sitetest.Site, n needles, root string) {
 }
 
 // control plants each form of a picture into a file and wants it to be found.
-func control(t *testing.T, n needles, found [][]byte) {
+func control(t *testing.T, n sitetest.Needles, found [][]byte) {
 	t.Helper()
 	noise := bytes.Repeat([]byte{0, 1, 2, 0xff}, 5000)
 	jpeg := found[len(found)-1]
@@ -332,7 +247,7 @@ func control(t *testing.T, n needles, found [][]byte) {
 		if err := os.WriteFile(filepath.Join(dir, "blk"), slices.Concat(noise, text, noise), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if files, _ := n.below(t, dir); len(files) != 1 {
+		if files, _ := n.Below(t, dir); len(files) != 1 {
 			t.Errorf("planted as %s and not found", name)
 		}
 	}
