@@ -49,9 +49,7 @@ func (y *System) Prune(ctx context.Context, o PruneOptions) (p Pruned, err error
 			return p, err
 		}
 	}
-	removals, err := y.pruneRemovals(ctx, now.Add(-keptRemovals).UnixMilli())
-	p.Skills += removals
-	if err != nil {
+	if err = y.pruneRemovals(ctx, end, o.Batch, now.Add(-keptRemovals).UnixMilli(), &p); err != nil {
 		return p, err
 	}
 	if !p.Done {
@@ -118,38 +116,46 @@ func (p *Pruned) deletions(o PruneOptions, now time.Time) []deletion {
 	}
 }
 
-// pruneRemovals forgets what was removed or ended before. From then on, older versions cannot be gone on from.
-func (y *System) pruneRemovals(ctx context.Context, before int64) (n int64, err error) {
+// pruneRemovals forgets what was removed or ended before. From then on, older versions cannot be gone on from, which is
+// said before the first row goes.
+func (y *System) pruneRemovals(ctx context.Context, end time.Time, batch int, before int64, p *Pruned) error {
+	if time.Now().After(end) {
+		p.Done = false
+		return nil
+	}
 	type mark struct {
 		tenant  string
 		version int64
 	}
-	err = y.s.write(ctx, Scope{}, func(t *tx) error {
-		n = 0
-		marks, err := list(t, func(r scanner) (m mark, err error) { return m, r.Scan(&m.tenant, &m.version) }, `SELECT tenant, MAX(changed) FROM
+	var marks []mark
+	err := y.s.read(ctx, Scope{}, func(t *tx) (err error) {
+		marks, err = list(t, func(r scanner) (m mark, err error) { return m, r.Scan(&m.tenant, &m.version) }, `SELECT tenant, MAX(changed) FROM
 			(SELECT tenant, changed FROM skills WHERE removed > 0 AND removed < ? UNION ALL SELECT tenant, changed FROM grants WHERE ended > 0 AND ended < ?) gone
 			GROUP BY tenant`, before, before)
-		if err != nil {
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, m := range marks {
+		if err := y.s.write(ctx, Scope{}, func(t *tx) error {
+			_, err := t.exec(`UPDATE catalogs SET oldest = ? WHERE tenant = ? AND oldest < ?`, m.version, m.tenant, m.version)
+			return err
+		}); err != nil {
 			return err
 		}
-		for _, m := range marks {
-			if _, err := t.exec(`UPDATE catalogs SET oldest = ? WHERE tenant = ? AND oldest < ?`, m.version, m.tenant, m.version); err != nil {
-				return err
-			}
-			for _, q := range []string{
-				`DELETE FROM skills WHERE tenant = ? AND removed > 0 AND removed < ? AND changed <= ?`,
-				`DELETE FROM grants WHERE tenant = ? AND ended > 0 AND ended < ? AND changed <= ?`,
-			} {
-				hit, err := t.exec(q, m.tenant, before, m.version)
-				if err != nil {
-					return err
-				}
-				n += hit
-			}
+	}
+	for _, q := range []string{
+		`DELETE FROM skills WHERE removed > 0 AND removed < ? AND (tenant, id) IN (SELECT k.tenant, k.id FROM skills k JOIN catalogs c ON c.tenant = k.tenant
+			WHERE k.removed > 0 AND k.removed < ? AND k.changed <= c.oldest LIMIT ?)`,
+		`DELETE FROM grants WHERE ended > 0 AND ended < ? AND (tenant, subscription, rack, agent) IN (SELECT g.tenant, g.subscription, g.rack, g.agent
+			FROM grants g JOIN catalogs c ON c.tenant = g.tenant WHERE g.ended > 0 AND g.ended < ? AND g.changed <= c.oldest LIMIT ?)`,
+	} {
+		if err := y.batches(ctx, end, batch, &p.Skills, &p.Done, q, []any{before, before}); err != nil {
+			return err
 		}
-		return nil
-	})
-	return n, err
+	}
+	return nil
 }
 
 // batches runs a deletion until it finds less than a batch, or until the budget ends.

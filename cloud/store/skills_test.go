@@ -288,6 +288,9 @@ func testRackSkillsByChanges(t *testing.T, p place) {
 			},
 			"wait":  func(*rapid.T) { p.wait(20 * 24 * time.Hour) },
 			"prune": func(*rapid.T) { ok(t, second(s.System().Prune(ctx, store.PruneOptions{}))) },
+			"prune a part": func(*rapid.T) {
+				ok(t, second(s.System().Prune(ctx, store.PruneOptions{Batch: 1, Budget: 2 * time.Millisecond})))
+			},
 			"": func(*rapid.T) {
 				got, err := s.RackSkills(ctx, acme, "r1", epoch, version)
 				if errors.Is(err, store.ErrResync) {
@@ -428,6 +431,40 @@ func testPrunedSkills(t *testing.T, p place) {
 	if delta := must(s.RackSkills(ctx, acme, "r1", later.Epoch, later.Version))(t); len(delta.Removed)+len(delta.Skills) != 0 {
 		t.Errorf("%+v", delta)
 	}
+}
+
+// testManyPrunedSkills: what is gone is forgotten in batches, and one that finds no time for it forgets nothing.
+func testManyPrunedSkills(t *testing.T, p place) {
+	s := p.open(t)
+	ctx := t.Context()
+	addHost(t, s, "r1")
+	ok(t, second(s.CreateSubscription(ctx, acme, "social", "")))
+	ok(t, second(s.Grant(ctx, acme, store.Grant{Subscription: "social"})))
+	for i := range 3 {
+		publish(t, s, newSkill(fmt.Sprint("gone", i), "social", "1"))
+		g := store.Grant{Subscription: "social", Rack: "r1", Agent: fmt.Sprint("a", i)}
+		ok(t, second(s.Grant(ctx, acme, g)))
+		ok(t, s.EndGrant(ctx, acme, g))
+	}
+	first := must(s.RackSkills(ctx, acme, "r1", 0, 0))(t)
+	for i := range 3 {
+		ok(t, second(s.RemoveSkill(ctx, acme, fmt.Sprint("gone", i))))
+	}
+	later := must(s.RackSkills(ctx, acme, "r1", 0, 0))(t)
+	p.wait(2 * 24 * time.Hour)
+	equal(t, "bodies", must(s.System().Prune(ctx, store.PruneOptions{}))(t).Skills, 3)
+	p.wait(31 * 24 * time.Hour)
+	if got := must(s.System().Prune(ctx, store.PruneOptions{Batch: 2, Budget: time.Nanosecond}))(t); got.Done || got.Skills != 0 {
+		t.Errorf("without time for it: %+v", got)
+	}
+	if delta := must(s.RackSkills(ctx, acme, "r1", first.Epoch, first.Version))(t); len(delta.Removed) != 3 {
+		t.Errorf("%+v", delta)
+	}
+	if got := must(s.System().Prune(ctx, store.PruneOptions{Batch: 2}))(t); !got.Done || got.Skills != 6 {
+		t.Errorf("in batches: %+v", got)
+	}
+	wants(t, second(s.RackSkills(ctx, acme, "r1", first.Epoch, first.Version)), store.ErrResync)
+	ok(t, second(s.RackSkills(ctx, acme, "r1", later.Epoch, later.Version)))
 }
 
 // testPublishAtOnce: each change has a version of its own, and readers see whole ones.

@@ -78,6 +78,7 @@ var contract = []struct {
 	{"RackBlobs", testRackBlobs},
 	{"CatalogKeys", testCatalogKeys},
 	{"PrunedSkills", testPrunedSkills},
+	{"ManyPrunedSkills", testManyPrunedSkills},
 	{"PublishAtOnce", testPublishAtOnce},
 	{"FirstSchemaIsCarriedOn", testFirstSchema},
 }
