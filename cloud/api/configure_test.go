@@ -36,3 +36,46 @@ func TestADesiredFrameIsOfNoSessionAndNeverExpires(t *testing.T) {
 		t.Errorf("an unknown setting: %d %s", status, raw)
 	}
 }
+
+func TestARevokedRackLeavesNoConfigurationInTheBroker(t *testing.T) {
+	s := newSite(t)
+	r := s.rack("acme")
+	path := "hosts/" + r.bundle.Rack
+	settled := func() *fleet.Settled {
+		t.Helper()
+		status, raw := s.admin(http.MethodGet, path, nil)
+		var h fleet.Host
+		if err := json.Unmarshal(raw, &h); err != nil || status != http.StatusOK {
+			t.Fatalf("%d %s", status, raw)
+		}
+		return h.Settings
+	}
+	if got := settled(); got != nil {
+		t.Errorf("a rack for which nothing is set shows %+v", got)
+	}
+	if status, raw := s.admin(http.MethodPost, path+"/configure", json.RawMessage(`{"set":{"claims.paused":true}}`)); status != http.StatusOK {
+		t.Fatalf("%d %s", status, raw)
+	}
+	if got := settled(); got == nil || got.Version == 0 || got.Applied != 0 {
+		t.Errorf("shown is %+v", got)
+	}
+	s.bus.take()
+	for again := range 2 { // the second time for a broker that was away
+		if status, raw := s.admin(http.MethodPost, path+"/revoke", json.RawMessage(`{}`)); status != http.StatusOK {
+			t.Fatalf("%d %s", status, raw)
+		}
+		frames := s.bus.take()
+		if len(frames) != 1 || frames[0].Topic.Kind != wire.KindDesired || frames[0].Topic.Rack != r.bundle.Rack || len(frames[0].Data) != 0 {
+			t.Errorf("revocation %d sends %+v", again, frames)
+		}
+	}
+	if got := settled(); got != nil {
+		t.Errorf("a revoked rack shows %+v", got)
+	}
+	if status, raw := s.admin(http.MethodPost, path+"/configure", json.RawMessage(`{"set":{"claims.paused":true}}`)); status != http.StatusConflict {
+		t.Errorf("%d %s", status, raw)
+	}
+	if frames := s.bus.take(); len(frames) != 0 {
+		t.Errorf("a revoked rack is sent %+v", frames)
+	}
+}

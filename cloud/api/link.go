@@ -346,8 +346,13 @@ func (l *Link) Push(ctx context.Context, to enroll.Caller, t wire.Type, body any
 	return l.send(ctx, to, keys, sess, "", kind, reply{t: t, body: raw})
 }
 
-// desire publishes a configuration: retained, of no session, never expired. Its version guards it.
+// desire publishes a configuration: retained, of no session, never expired. Its version guards it. Without a body it
+// removes the one that the broker keeps.
 func (l *Link) desire(ctx context.Context, to enroll.Caller, body any) error {
+	topic := wire.Topic{Tenant: to.Tenant, Rack: to.Rack, Direction: wire.Down, Kind: wire.KindDesired}
+	if body == nil {
+		return l.bus.Publish(ctx, topic, nil)
+	}
 	ring, err := l.office.Keys(ctx, to)
 	if err != nil {
 		return err
@@ -360,7 +365,6 @@ func (l *Link) desire(ctx context.Context, to enroll.Caller, body any) error {
 	if err != nil {
 		return err
 	}
-	topic := wire.Topic{Tenant: to.Tenant, Rack: to.Rack, Direction: wire.Down, Kind: wire.KindDesired}
 	frame, err := wire.Seal(topic, keys, m)
 	if err != nil {
 		return err

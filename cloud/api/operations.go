@@ -64,6 +64,7 @@ func (a *Admin) revoke(r *http.Request, op fleet.Operator) (int, any, error) {
 	if err := a.office.Revoke(r.Context(), op.Scope(), r.PathValue("host")); err != nil {
 		return 0, nil, fleet.Named(err, "rack", r.PathValue("host"))
 	}
+	a.fleet.Revoked(r.Context(), op, r.PathValue("host"))
 	return a.host(r, op)
 }
 

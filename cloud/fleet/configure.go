@@ -76,6 +76,12 @@ func (f *Fleet) Configuration(ctx context.Context, op Operator, rack string) (Co
 	return viewConfiguration(d), Named(err, "rack", rack)
 }
 
+// Revoked drops what the broker keeps for a rack whose revocation is committed. The frame says nothing that anybody could use any
+// more: if the broker cannot be reached, it stays until the rack is revoked again.
+func (f *Fleet) Revoked(ctx context.Context, op Operator, rack string) {
+	f.tell(ctx, enroll.Caller{Tenant: op.Tenant, Rack: rack}, wire.TypeDesired, nil)
+}
+
 // desire publishes a configuration. The broker keeps it for a rack that is away; what a broker loses comes again with
 // the rack's next hello. Of two that cross on the way the rack takes the newer one.
 func (f *Fleet) desire(ctx context.Context, to enroll.Caller, d store.Desired) {

@@ -171,7 +171,15 @@ func (f *Fleet) Requeue(ctx context.Context, op Operator, id string) (Task, erro
 // Host gives a rack.
 func (f *Fleet) Host(ctx context.Context, op Operator, id string) (Host, error) {
 	h, err := f.store.Host(ctx, op.Scope(), id)
-	return viewHost(h), Named(err, "rack", id)
+	if err != nil {
+		return Host{}, Named(err, "rack", id)
+	}
+	d, err := f.store.Desired(ctx, op.Scope(), id)
+	v := viewHost(h)
+	if d.Version > 0 {
+		v.Settings = &Settled{Version: d.Version, Applied: d.Applied}
+	}
+	return v, Named(err, "rack", id)
 }
 
 // Hosts lists racks by id.

@@ -16,7 +16,7 @@ import (
 const pushTime = 3 * time.Second
 
 // Pusher carries a message to a rack. nil means that the broker has it, not that the rack has it. A message of
-// [wire.TypeDesired] is kept for a rack that is away; all others are for a rack with a session.
+// [wire.TypeDesired] is kept for a rack that is away, and one with a nil body removes it; all others are for a rack with a session.
 type Pusher interface {
 	Push(ctx context.Context, to enroll.Caller, t wire.Type, body any) error
 }

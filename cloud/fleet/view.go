@@ -24,6 +24,13 @@ type Host struct {
 	Versions      map[string]string `json:"versions,omitempty"`
 	SkillsVersion string            `json:"skills_version,omitempty"`
 	Slots         []wire.SlotReport `json:"slots,omitempty"`
+	Settings      *Settled          `json:"settings,omitempty"` // with a single rack only; nil if nothing is set for it here
+}
+
+// Settled tells how far a rack is with what it should be set to; [Fleet.Configuration] tells what that is.
+type Settled struct {
+	Version int64 `json:"version"`
+	Applied int64 `json:"applied"` // version that the rack says it has applied
 }
 
 // Task is a task with where it stands. Attempts and the open question come with a single task only.

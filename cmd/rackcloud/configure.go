@@ -48,18 +48,21 @@ func (s *session) showConfiguration(v fleet.Configuration) error {
 	if err := json.Unmarshal(v.Config, &config); err != nil {
 		return fmt.Errorf("the configuration cannot be read: %w", err)
 	}
-	state := "applied"
-	switch {
-	case v.Version == 0:
+	if v.Version == 0 {
 		fmt.Fprintf(s.stdout, "%s: nothing is set here, its own file decides\n", v.Rack)
 		return nil
-	case v.Applied != v.Version:
-		state = "the rack has not applied it yet"
 	}
-	fmt.Fprintf(s.stdout, "%s: version %d of %s, %s\n", v.Rack, v.Version, when(v.Changed), state)
+	fmt.Fprintf(s.stdout, "%s: version %d of %s, %s\n", v.Rack, v.Version, when(v.Changed), applied(v.Version, v.Applied))
 	t := table.New(s.stdout, "SETTING", "VALUE")
 	for _, key := range slices.Sorted(maps.Keys(config)) {
 		t.Row(key, string(config[key]))
 	}
 	return t.Flush()
+}
+
+func applied(version, by int64) string {
+	if by == version {
+		return "applied"
+	}
+	return "the rack has not applied it yet"
 }

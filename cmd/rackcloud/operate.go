@@ -125,6 +125,9 @@ func (s *session) showHost(method, rack, act string) error {
 		if h.Revoked != 0 {
 			fmt.Fprintf(s.stdout, "revoked %s\n", when(h.Revoked))
 		}
+		if c := h.Settings; c != nil {
+			fmt.Fprintf(s.stdout, "settings: version %d, %s\n", c.Version, applied(c.Version, c.Applied))
+		}
 		t := table.New(s.stdout, "SLOT", "STATE", "PHONE", "MODEL")
 		for _, slot := range h.Slots {
 			t.Row(strconv.Itoa(slot.Slot), slot.State, slot.Phone, slot.Model)
