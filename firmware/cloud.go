@@ -15,16 +15,14 @@ import (
 	"phonerack/agent/planner/remote"
 	"phonerack/firmware/action"
 	"phonerack/firmware/config"
-	"phonerack/sync/catalog"
 	"phonerack/sync/fleet"
 	"phonerack/sync/link"
 	"phonerack/sync/wire"
 )
 
 const (
-	linkBucket    = "link"
-	fleetBucket   = "fleet"
-	catalogBucket = "catalog"
+	linkBucket  = "link"
+	fleetBucket = "fleet"
 
 	desiredBucket = "desired"
 
@@ -33,9 +31,8 @@ const (
 
 // cloud is the rack's end of what it has with its cloud.
 type cloud struct {
-	link    *link.Link
-	fleet   *fleet.Fleet
-	catalog *catalog.Catalog // nil if skills are not enabled, or nothing could be proved
+	link  *link.Link
+	fleet *fleet.Fleet
 
 	noting sync.Mutex // guards origin
 	origin *origin
@@ -45,7 +42,7 @@ type cloud struct {
 func (r *Rack) joinCloud() error {
 	c := r.config
 	if c.Cloud.Identity == "" {
-		return nil
+		return r.openCatalog()
 	}
 	keys, err := c.Bundle.Keys()
 	if err != nil {
@@ -119,7 +116,7 @@ func (r *Rack) RetryLink() {
 // given back is offered to it again then.
 func (r *Rack) skillsVersion() string {
 	version := "rackd " + versions()["rackd"]
-	if c := r.cloud.catalog; c != nil {
+	if c := r.catalog; c != nil {
 		version += " catalog " + c.Copy().Fingerprint()
 	}
 	return version

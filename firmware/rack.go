@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"sync"
@@ -24,6 +25,7 @@ import (
 	"phonerack/firmware/phonebook"
 	"phonerack/firmware/skills"
 	"phonerack/firmware/store"
+	"phonerack/sync/catalog"
 	"phonerack/sync/wire"
 	"phonerack/usb/adb"
 	"phonerack/usb/bus"
@@ -78,7 +80,9 @@ type Rack struct {
 	inputs    *inputs
 	documents *documents // nil if documents cannot be read
 	book      *phonebook.Book
-	skills    *skills.Skills // nil if skills are not enabled
+	skills    *skills.Skills   // nil if skills are not enabled
+	catalog   *catalog.Catalog // of a subscription; nil if there is none, or nothing could be proved
+	platform  *http.Transport  // that the catalog comes over; nil for the cloud's link
 	leases    *lease.Table
 	actions   *action.Registry
 	mcp       *mcp.Server   // nil if MCP is switched off
@@ -223,9 +227,9 @@ func (r *Rack) furnish(o Options, hello adb.Options) {
 	if r.cloud != nil {
 		r.tree.Add(service{"link to the cloud", r.cloud.link.Run})
 		r.tree.Add(service{"tasks and commands of the cloud", r.cloud.fleet.Run})
-		if r.cloud.catalog != nil {
-			r.tree.Add(service{"catalog of skills", r.cloud.catalog.Run})
-		}
+	}
+	if r.catalog != nil {
+		r.tree.Add(service{"catalog of skills", r.runCatalog})
 	}
 	if r.skills != nil {
 		r.tree.Add(service{"finder of Agent Skills", r.skills.Run})

@@ -67,6 +67,7 @@ func (c *checker) all(conf *Config) {
 		}
 	}
 	c.skills(&conf.Skills)
+	c.platform(conf)
 	c.streams(conf)
 	if conf.Log.Format != "text" && conf.Log.Format != "json" {
 		c.fault("log.format", `log.format is %q: write "text" or "json"`, conf.Log.Format)

@@ -2,6 +2,8 @@ package config
 
 import (
 	"bytes"
+	"crypto/ed25519"
+	"crypto/x509"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -105,9 +107,39 @@ type Skills struct {
 	AgentSkillsMode      folder.Mode       `toml:"agent_skills_mode"`      // of files that depart from the standard
 	AgentSkillsConflicts registry.Strategy `toml:"agent_skills_conflicts"` // of names that are taken
 	PollInterval         Duration          `toml:"poll_interval"`          // between two looks
+	Platform             Platform          `toml:"platform"`               // where subscriptions are; without a URL it is the cloud
 
 	// Paths are the folders to look into.
 	Paths folder.Paths `toml:"-"`
+}
+
+// Platform says where a platform of skills is that is reached over HTTP in place of the cloud.
+type Platform struct {
+	URL            string `toml:"url"`             // https://host/path; "" for the cloud
+	CredentialFile string `toml:"credential_file"` // a file of mode 0600, read at each request
+	CAFile         string `toml:"ca_file"`         // the one authority that may vouch for the host; "" for those of the system
+	Keys           string `toml:"keys"`            // that sign manifests, as "id:base64" with one blank between two
+	Rack           string `toml:"rack"`            // the id of this rack there; "" for that of the identity, else rack.id
+	Subscription   string `toml:"subscription"`    // that is asked for; "" for what the credential says
+	Since          bool   `toml:"since"`           // the platform can tell changes only
+
+	// Authorities are those of CAFile; nil for the system's.
+	Authorities *x509.CertPool `toml:"-"`
+	// Trusted are the keys by id.
+	Trusted map[string]ed25519.PublicKey `toml:"-"`
+}
+
+// Credential reads what the platform is shown.
+func (p Platform) Credential() (string, error) {
+	raw, err := Secret(p.CredentialFile, maxKeyFile)
+	if err != nil {
+		return "", err
+	}
+	word := string(bytes.TrimSpace(raw))
+	if word == "" || strings.ContainsFunc(word, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return "", fmt.Errorf("%s is no credential: write it as one line of printable ASCII without blanks", p.CredentialFile)
+	}
+	return word, nil
 }
 
 // Helpers says where the helper apps lie that may be installed on phones.
@@ -229,7 +261,7 @@ func (c *Config) resolve(base string) {
 	if c.Control.Socket == "" {
 		c.Control.Socket = filepath.Join(c.Rack.Runtime, "rackd.sock")
 	}
-	for _, p := range []*string{&c.Rack.Board, &c.Rack.State, &c.Rack.Runtime, &c.Planner.Rules, &c.Planner.Direct.KeyFile, &c.Cloud.Identity, &c.Helpers.Folder, &c.USB.Sysfs, &c.Control.Socket, &c.MCP.TokenFile} {
+	for _, p := range []*string{&c.Rack.Board, &c.Rack.State, &c.Rack.Runtime, &c.Planner.Rules, &c.Planner.Direct.KeyFile, &c.Cloud.Identity, &c.Helpers.Folder, &c.USB.Sysfs, &c.Control.Socket, &c.MCP.TokenFile, &c.Skills.Platform.CredentialFile, &c.Skills.Platform.CAFile} {
 		if *p != "" && !filepath.IsAbs(*p) {
 			*p = filepath.Join(base, *p)
 		}

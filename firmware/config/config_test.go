@@ -85,6 +85,19 @@ func TestFaultsSayWhereWhatAndWhatToDo(t *testing.T) {
 		{"mode of Agent Skills", "[usb]", "[skills]\nagent_skills_mode = \"lax\"\n[usb]", `c.toml:10:1: skills.agent_skills_mode is "lax": write "lenient" or "strict"`},
 		{"conflicts of Agent Skills", "[usb]", "[skills]\nagent_skills_conflicts = \"ask\"\n[usb]", `c.toml:10:1: skills.agent_skills_conflicts is "ask": write "skip", "error" or "replace"`},
 		{"interval", "[usb]", "[skills]\npoll_interval = \"1s\"\n[usb]", `c.toml:10:1: skills.poll_interval is 1s: write 10s to 24h0m0s`},
+		{"platform without address", "[usb]", "[skills.platform]\nsince = true\n[usb]", `c.toml:9:2: skills.platform.url is missing: write the platform's address, or leave the table out`},
+		{"platform over plain HTTP", "[usb]", "[skills.platform]\nurl = \"http://s.example/v1\"\ncredential_file = \"private\"\nkeys = \"k1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\"\n[usb]", `c.toml:10:1: skills.platform.url is "http://s.example/v1": plain http would show the credential to everybody on the way; write it as https://host/path`},
+		{"platform with a user", "[usb]", "[skills.platform]\nurl = \"https://u:p@s.example/v1\"\ncredential_file = \"private\"\nkeys = \"k1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\"\n[usb]", `c.toml:10:1: skills.platform.url is "https://u:p@s.example/v1": write it as https://host/path, without user and query`},
+		{"platform that is a file", "[usb]", "[skills.platform]\nurl = \"file:/v1\"\ncredential_file = \"private\"\nkeys = \"k1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\"\n[usb]", `c.toml:10:1: skills.platform.url is "file:/v1": write it as`},
+		{"platform without credential", "[usb]", "[skills.platform]\nurl = \"https://s.example/v1\"\nkeys = \"k1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\"\n[usb]", `c.toml:10:1: skills.platform.url is there, but skills.platform.credential_file is missing: name a file of mode 0600`},
+		{"credential for all to read", "[usb]", "[skills.platform]\nurl = \"https://s.example/v1\"\ncredential_file = \"rules.yaml\"\nkeys = \"k1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\"\n[usb]", `c.toml:11:1: skills.platform.credential_file: DIR/rules.yaml can be read by others: make it private with chmod 600`},
+		{"credential with lines", "[usb]", "[skills.platform]\nurl = \"https://s.example/v1\"\ncredential_file = \"lines\"\nkeys = \"k1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\"\n[usb]", `c.toml:11:1: skills.platform.credential_file: DIR/lines is no credential: write it as one line of printable ASCII without blanks`},
+		{"platform without keys", "[usb]", "[skills.platform]\nurl = \"https://s.example/v1\"\ncredential_file = \"private\"\n[usb]", `c.toml:9:2: skills.platform.keys are not the keys that sign manifests: write each as "id:base64"`},
+		{"platform with a short key", "[usb]", "[skills.platform]\nurl = \"https://s.example/v1\"\ncredential_file = \"private\"\nkeys = \"k1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\"\n[usb]", `c.toml:12:1: skills.platform.keys are not the keys that sign manifests`},
+		{"authority that is none", "[usb]", "[skills.platform]\nurl = \"https://s.example/v1\"\ncredential_file = \"private\"\nkeys = \"k1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\"\nca_file = \"rules.yaml\"\n[usb]", `c.toml:13:1: skills.platform.ca_file is DIR/rules.yaml, which holds no certificate: name the PEM file`},
+		{"authority absent", "[usb]", "[skills.platform]\nurl = \"https://s.example/v1\"\ncredential_file = \"private\"\nkeys = \"k1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\"\nca_file = \"none.pem\"\n[usb]", `c.toml:13:1: skills.platform.ca_file: open DIR/none.pem: no such file or directory`},
+		{"rack of the platform", "[usb]", "[skills.platform]\nurl = \"https://s.example/v1\"\ncredential_file = \"private\"\nkeys = \"k1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\"\nrack = \"Rack 1\"\n[usb]", `c.toml:13:1: skills.platform.rack is "Rack 1": use 1 to 63`},
+		{"subscription of the platform", "[usb]", "[skills.platform]\nurl = \"https://s.example/v1\"\ncredential_file = \"private\"\nkeys = \"k1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\"\nsubscription = \"a b\"\n[usb]", `c.toml:13:1: skills.platform.subscription is "a b": use 1 to 63`},
 		{"bad id", `"bench"`, `"Bench 1"`, `c.toml:2:1: rack.id is "Bench 1": use 1 to 63 of the characters a-z, 0-9 and -`},
 		{"root as state", `"state"`, `"/"`, `c.toml:3:1: rack.state is "/": name a folder of its own, rackd writes into it`},
 		{"file as state", `"state"`, `"rules.yaml"`, `c.toml:3:1: rack.state is DIR/rules.yaml, which is no folder: name a folder, rackd makes it if it is missing`},
@@ -148,7 +161,7 @@ func load(t *testing.T, text string) (c *Config, dir string, err error) {
 	write("board.toml", "name = \"b\"\n[[slot]]\nnumber = 1\npath = \"1-1\"\n")
 	write("bad-board.toml", "name = \"b\"\n[[slot]]\nnumber = 0\npath = \"1-1\"\n")
 	write("c.toml", text)
-	for name, text := range map[string]string{"private": `{"v":0}`, "empty": ""} {
+	for name, text := range map[string]string{"private": `{"v":0}`, "empty": "", "lines": "one\ntwo\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -289,5 +302,26 @@ func TestSkillsWithoutAHome(t *testing.T) {
 	}
 	if s := skillsOf(t, "[skills]\nagent_skills_paths = \"~/skills\"\n"); len(s.Paths.Skipped) != 1 {
 		t.Errorf("a path that needs it: %+v", s)
+	}
+}
+
+func TestAPlatformOfSkillsIsReadWithWhatProvesIt(t *testing.T) {
+	const key = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
+	c, dir, err := load(t, good+"[skills.platform]\nurl = \"http://127.0.0.1:8080/v1\"\ncredential_file = \"private\"\nkeys = \"k1:"+key+" k2:"+key+"\"\nsince = true\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := c.Skills.Platform
+	if p.Rack != "bench" || len(p.Trusted) != 2 || !p.Since || p.Authorities != nil || p.CredentialFile != filepath.Join(dir, "private") {
+		t.Errorf("%+v", p)
+	}
+	if word, err := p.Credential(); word != `{"v":0}` || err != nil {
+		t.Errorf("%q, %v", word, err)
+	}
+	if err := os.WriteFile(p.CredentialFile, []byte("another\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if word, err := p.Credential(); word != "another" || err != nil {
+		t.Errorf("after a change %q, %v", word, err)
 	}
 }

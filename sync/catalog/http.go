@@ -205,7 +205,7 @@ func refused(r *http.Response) error {
 	status := fmt.Errorf("the platform of skills answers %d", r.StatusCode)
 	switch r.StatusCode {
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return wire.Refuse(wire.Unauthenticated, nil).Because(status)
+		return fmt.Errorf("%w, and answers %d: put a valid one into its file", ErrCredential, r.StatusCode)
 	case http.StatusNotFound:
 		return wire.Refuse(wire.NotFound, map[string]any{"what": "manifest or body", "id": r.Request.URL.Path}).Because(status)
 	case http.StatusGone:

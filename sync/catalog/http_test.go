@@ -2,6 +2,7 @@ package catalog_test
 
 import (
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -164,8 +165,8 @@ func TestADamagedBodyIsFetchedAnewAlthoughNothingHasChanged(t *testing.T) {
 
 func TestStatusesOfAnHTTPPlatform(t *testing.T) {
 	for status, want := range map[int]wire.Code{
-		401: wire.Unauthenticated, 403: wire.Unauthenticated, 404: wire.NotFound, 410: wire.ResyncRequired, 429: wire.LimitExceeded, 503: wire.LimitExceeded,
-		302: "", 304: "", 500: "",
+		404: wire.NotFound, 410: wire.ResyncRequired, 429: wire.LimitExceeded, 503: wire.LimitExceeded,
+		302: "", 304: "", 401: "", 403: "", 500: "",
 	} {
 		s := newServer(t, false)
 		s.publish(tips("a", "1", "social"))
@@ -176,6 +177,9 @@ func TestStatusesOfAnHTTPPlatform(t *testing.T) {
 		asked := len(s.seen)
 		err := s.c.Sync(t.Context())
 		if err == nil || want != "" && !wire.Is(err, want) || want == "" && !strings.Contains(err.Error(), strconv.Itoa(status)) {
+			t.Errorf("%d: %v", status, err)
+		}
+		if credential := status == 401 || status == 403; credential != errors.Is(err, catalog.ErrCredential) {
 			t.Errorf("%d: %v", status, err)
 		}
 		if want == wire.LimitExceeded && wire.From(err).RetryAfter() != 2*time.Minute {

@@ -34,6 +34,8 @@ var (
 	ErrRollback = errors.New("the manifest is older than the one that is applied")
 	ErrTooLarge = errors.New("the catalog is too large for this rack")
 	ErrBody     = errors.New("the body of a skill is not what the manifest names")
+	// ErrCredential is that of a platform over HTTP. No enrolment of the cloud would change it.
+	ErrCredential = errors.New("the platform of skills does not accept the credential")
 )
 
 // Requester is the link to the cloud; *link.Link is one.
