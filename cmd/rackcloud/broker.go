@@ -147,7 +147,10 @@ func (b *broker) close() error {
 }
 
 // busFigures shows the counts of the bus as metrics.
-type busFigures struct{ bus bus.Bus }
+type busFigures struct {
+	bus    bus.Bus
+	server *embedded.Server // nil for an external broker, which counts for itself
+}
 
 var busFrames = prometheus.NewDesc("phonerack_bus_frames_total", "Frames on the bus, by what became of them.", []string{"what"}, nil)
 
@@ -157,6 +160,9 @@ func (busFigures) Describe(ch chan<- *prometheus.Desc) { ch <- busFrames }
 // Collect implements prometheus.Collector.
 func (b busFigures) Collect(ch chan<- prometheus.Metric) {
 	s := b.bus.Stats()
+	if b.server != nil {
+		s.Oversize += b.server.Oversize()
+	}
 	for what, n := range map[string]uint64{
 		"delivered": s.Delivered, "odd": s.Odd, "oversize": s.Oversize, "overflow": s.Overflow, "published": s.Published, "failed": s.Failed,
 	} {

@@ -199,7 +199,7 @@ func at(name string, a net.Addr) string {
 // assemble joins the parts behind the listeners.
 func (k *cloud) assemble(ctx context.Context) error {
 	reg := prometheus.NewRegistry()
-	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), busFigures{k.broker.bus})
+	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), busFigures{k.broker.bus, k.broker.server})
 	figures := planner.NewMetrics(reg)
 	k.fleet = fleet.New(fleet.Options{
 		Store: k.store, Push: late{&k.link}, Log: k.log,

@@ -6,14 +6,17 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 
+	"github.com/nats-io/nats-server/v2/server"
 	"golang.org/x/time/rate"
 )
 
 // logger gives the server's words to slog. Any client can make the server complain, so its complaints are bounded: a second
 // brings linesPerSecond at most.
 type logger struct {
-	log *slog.Logger
+	log      *slog.Logger
+	oversize atomic.Uint64 // messages that the server has ended a connection for
 
 	mu         sync.Mutex // guards what follows
 	fatal      string
@@ -43,6 +46,9 @@ func (l *logger) Errorf(format string, v ...any) { l.say(slog.LevelWarn, format,
 
 func (l *logger) say(level slog.Level, format string, v ...any) {
 	text := fmt.Sprintf(format, v...)
+	if strings.Contains(text, server.ErrMaxPayload.Error()) { // it is told nowhere else
+		l.oversize.Add(1)
+	}
 	if strings.Contains(text, "uth callout service returned an error") || strings.Contains(text, "authentication error") {
 		return // the callout has told it with the reason
 	}

@@ -42,6 +42,7 @@ type Server struct {
 	password string // of the cloud, made for this process
 	tls      *tls.Config
 	log      *slog.Logger
+	words    *logger // what the server says
 	unlock   func() // gives the folder back
 }
 
@@ -77,6 +78,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 		return nil, fmt.Errorf("embedded broker: %w", err)
 	}
 	log := newLogger(o.Log)
+	s.words = log
 	s.server.SetLoggerV2(log, false, false, false)
 	s.server.Start() // returns when the listeners are open
 	if !s.ready(ctx, log) {
@@ -173,6 +175,10 @@ func (s *Server) Open(group string, l bus.Limits, log *slog.Logger) (bus.Bus, er
 		MQTT: m, Group: group, Limits: l, Log: log,
 	})
 }
+
+// Oversize counts messages of more than [bus.MaxPayload] bytes, each of which has cost its sender the connection. They reach
+// no bus, and so are in no bus.Stats.
+func (s *Server) Oversize() uint64 { return s.words.oversize.Load() }
 
 // Kick ends the connections of a rack. Its will is published as after any loss.
 func (s *Server) Kick(ctx context.Context, rack string) error {
