@@ -23,7 +23,7 @@ func (c eventsCommand) Run(s *session) error {
 	return show(s, all, err, func(all []fleet.Event) error {
 		t := table.New(s.stdout, "TIME", "RACK", "SLOT", "KIND", "DETAIL")
 		for _, e := range all {
-			t.Row(when(e.At), e.Rack, strconv.Itoa(e.Slot), e.Kind, shorten(string(e.Detail)))
+			t.Row(when(e.At), e.Rack, slotText(e.Slot), e.Kind, shorten(string(e.Detail)))
 		}
 		return t.Flush()
 	})
@@ -66,4 +66,12 @@ func (c usageCommand) Run(s *session) error {
 		}
 		return t.Flush()
 	})
+}
+
+// slotText is a slot in a table; what is of the rack itself has none.
+func slotText(slot int) string {
+	if slot == 0 {
+		return "-"
+	}
+	return strconv.Itoa(slot)
 }

@@ -91,14 +91,18 @@ func (hostList) Run(s *session) error {
 	return show(s, all, err, func(all []fleet.Host) error {
 		t := table.New(s.stdout, "RACK", "NAME", "STATE", "SEEN", "SLOTS", "TAGS")
 		for _, h := range all {
-			state := h.Presence
-			if h.Revoked != 0 {
-				state = "revoked"
-			}
-			t.Row(h.Rack, h.Name, state, when(h.LastSeen), strconv.Itoa(len(h.Slots)), strings.Join(h.Tags, ","))
+			t.Row(h.Rack, h.Name, hostState(h), when(h.LastSeen), strconv.Itoa(len(h.Slots)), strings.Join(h.Tags, ","))
 		}
 		return t.Flush()
 	})
+}
+
+// hostState is what a person wants to know first of a rack. A connection of one that was revoked may last, and does not count.
+func hostState(h fleet.Host) string {
+	if h.Revoked != 0 {
+		return "revoked"
+	}
+	return h.Presence
 }
 
 type hostShow struct {
@@ -121,7 +125,7 @@ func (s *session) showHost(method, rack, act string) error {
 	}
 	err := s.client.call(s.ctx, method, "/v1/admin/hosts/"+url.PathEscape(rack)+act, nil, body, &h)
 	return show(s, h, err, func(h fleet.Host) error {
-		fmt.Fprintf(s.stdout, "%s %s: %s, seen %s, generation %d\n", h.Rack, table.Plain(h.Name), h.Presence, when(h.LastSeen), h.Generation)
+		fmt.Fprintf(s.stdout, "%s %s: %s, seen %s, generation %d\n", h.Rack, table.Plain(h.Name), hostState(h), when(h.LastSeen), h.Generation)
 		if h.Revoked != 0 {
 			fmt.Fprintf(s.stdout, "revoked %s\n", when(h.Revoked))
 		}

@@ -27,7 +27,7 @@ type orderSend struct {
 	Slot    int           `help:"Of this slot; the rack itself without it."`
 	Args    string        `help:"Arguments as a JSON object." placeholder:"JSON"`
 	Expires time.Duration `help:"How long it may wait for its rack; seven days without it." placeholder:"DURATION"`
-	Wait    time.Duration `help:"Wait so long for its end." placeholder:"DURATION"`
+	Wait    waitFlag      `help:"Wait for its end, with --wait=DURATION so long at most; the exit code is 1 unless it succeeded."`
 	Out     string        `help:"File for the picture of a screenshot; it waits for it." placeholder:"FILE"`
 }
 
@@ -38,8 +38,8 @@ func (c orderSend) Run(s *session) error {
 	}
 	wait := c.Wait
 	if c.Out != "" {
-		if wait == 0 {
-			wait = pictureWait
+		if !wait.on {
+			wait = waitFlag{on: true, limit: pictureWait}
 		}
 		// Before anything is ordered: a picture that cannot be kept need not be taken.
 		if err := writeSecretFile(c.Out, nil); err != nil {
@@ -61,7 +61,7 @@ func (c orderSend) Run(s *session) error {
 	if err := s.showCommands(v); err != nil {
 		return err
 	}
-	if wait > 0 && v.State != wire.CommandSucceeded {
+	if wait.on && v.State != wire.CommandSucceeded {
 		return exitCode(exitRefused)
 	}
 	return nil
@@ -74,8 +74,8 @@ const pictureWait = time.Minute
 func (c orderSend) order() (fleet.NewCommand, error) {
 	n := fleet.NewCommand{Rack: c.Rack, Slot: c.Slot, Name: c.Name}
 	switch {
-	case c.Expires < 0 || c.Wait < 0:
-		return n, fmt.Errorf("%w: --expires and --wait are not negative", errUsage)
+	case c.Expires < 0:
+		return n, fmt.Errorf("%w: --expires is not negative", errUsage)
 	case c.Out != "" && c.Name != fleet.Screenshot:
 		return n, fmt.Errorf("%w: --out keeps the picture of a screenshot, and %s brings none", errUsage, table.Plain(c.Name))
 	}
@@ -91,12 +91,12 @@ func (c orderSend) order() (fleet.NewCommand, error) {
 	return n, nil
 }
 
-// order sends a command and waits so long for its end.
-func (s *session) order(n fleet.NewCommand, wait time.Duration) (v fleet.Command, err error) {
+// order sends a command and waits for its end if it is to.
+func (s *session) order(n fleet.NewCommand, wait waitFlag) (v fleet.Command, err error) {
 	if err := s.client.call(s.ctx, http.MethodPost, "/v1/admin/commands", nil, n, &v); err != nil {
 		return v, err
 	}
-	for end := time.Now().Add(wait); !v.State.Over() && time.Now().Before(end); {
+	for end := wait.end(); wait.on && !v.State.Over() && !passed(end); {
 		select {
 		case <-s.ctx.Done():
 			return v, s.ctx.Err()
@@ -181,7 +181,7 @@ func (s *session) showCommands(v fleet.Command) error {
 func (s *session) tableOfCommands(all []fleet.Command) error {
 	t := table.New(s.stdout, "COMMAND", "RACK", "SLOT", "SEQ", "NAME", "STATE", "UPDATED")
 	for _, v := range all {
-		t.Row(v.CommandID, v.Rack, strconv.Itoa(v.Slot), strconv.FormatInt(v.Seq, 10), v.Name, string(v.State), when(v.Updated))
+		t.Row(v.CommandID, v.Rack, slotText(v.Slot), strconv.FormatInt(v.Seq, 10), v.Name, string(v.State), when(v.Updated))
 	}
 	return t.Flush()
 }

@@ -56,7 +56,7 @@ type taskSubmit struct {
 	ResultSchema string            `help:"A file with the JSON Schema that the result must match; without a match the task does not succeed." placeholder:"FILE"`
 	Repeatable   bool              `help:"It may be done again after an attempt that was lost."`
 	Key          string            `help:"The same key again is the same task, not a second one."`
-	Wait         bool              `help:"Wait for its end; the exit code is 1 unless it succeeded."`
+	Wait         waitFlag          `help:"Wait for its end, with --wait=DURATION so long at most; the exit code is 1 unless it succeeded."`
 }
 
 func (c taskSubmit) Run(s *session) error {
@@ -71,20 +71,20 @@ func (c taskSubmit) Run(s *session) error {
 	if err := s.client.call(s.ctx, http.MethodPost, "/v1/admin/tasks", nil, fleet.NewTask{Key: c.Key, Task: t}, &v); err != nil {
 		return err
 	}
-	if !c.Wait {
+	if !c.Wait.on {
 		return show(s, v, nil, func(v fleet.Task) error {
 			_, err := fmt.Fprintln(s.stdout, v.TaskID)
 			return err
 		})
 	}
-	return s.await(v.TaskID)
+	return s.await(v.TaskID, c.Wait)
 }
 
 func (c taskSubmit) task() (wire.Task, error) {
 	var t wire.Task
 	if c.File != "" {
 		rest := c
-		rest.File, rest.Key, rest.Wait = "", "", false
+		rest.File, rest.Key, rest.Wait = "", "", waitFlag{}
 		if !reflect.ValueOf(rest).IsZero() {
 			return t, fmt.Errorf("%w: --file holds the whole task: no other flag besides --key and --wait goes with it", errUsage)
 		}
@@ -165,9 +165,9 @@ func readInput(path string) ([]byte, error) {
 	return body, nil
 }
 
-// await follows a task to its end.
-func (s *session) await(id string) error {
-	last := wire.TaskState("")
+// await follows a task to its end, or as long as it is to wait.
+func (s *session) await(id string, w waitFlag) error {
+	last, end := wire.TaskState(""), w.end()
 	for {
 		var v fleet.Task
 		if err := s.client.call(s.ctx, http.MethodGet, "/v1/admin/tasks/"+url.PathEscape(id), nil, nil, &v); err != nil {
@@ -180,7 +180,7 @@ func (s *session) await(id string) error {
 			}
 		}
 		last = v.State
-		if v.State.Over() {
+		if v.State.Over() || passed(end) {
 			if err := s.showTask(v, nil); err != nil {
 				return err
 			}
@@ -286,8 +286,11 @@ func (s *session) showTask(v fleet.Task, err error) error {
 				fmt.Fprintf(s.stdout, "  - %s\n", table.Plain(choice))
 			}
 		}
-		if v.Error != nil {
+		switch {
+		case v.Error != nil:
 			fmt.Fprintln(s.stdout, v.Error.Sentence(s.lang))
+		case v.State == wire.TaskStopped && len(v.Attempts) == 0:
+			fmt.Fprintln(s.stdout, "it was cancelled before a rack had it; rackcloud audit says by whom")
 		}
 		if len(v.Attempts) == 0 {
 			return nil
@@ -298,7 +301,7 @@ func (s *session) showTask(v fleet.Task, err error) error {
 			if a.Error != nil {
 				message = a.Error.Sentence(s.lang)
 			}
-			t.Row(strconv.Itoa(a.Attempt), a.Rack, strconv.Itoa(a.Slot), a.State, strconv.Itoa(a.Steps), when(a.Started), when(a.Ended), message)
+			t.Row(strconv.Itoa(a.Attempt), a.Rack, slotText(a.Slot), a.State, strconv.Itoa(a.Steps), when(a.Started), when(a.Ended), message)
 		}
 		return t.Flush()
 	})
