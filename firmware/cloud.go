@@ -15,6 +15,7 @@ import (
 	"phonerack/agent/planner/remote"
 	"phonerack/firmware/action"
 	"phonerack/firmware/config"
+	"phonerack/firmware/lease"
 	"phonerack/sync/fleet"
 	"phonerack/sync/link"
 	"phonerack/sync/wire"
@@ -83,6 +84,9 @@ func (r *Rack) joinCloud() error {
 	if err != nil {
 		return fmt.Errorf("open what the cloud has granted: %w", err)
 	}
+	if err := r.openEvents(); err != nil {
+		return err
+	}
 	if bucket, err = r.store.Bucket(desiredBucket); err != nil {
 		return err
 	}
@@ -93,6 +97,30 @@ func (r *Rack) joinCloud() error {
 		return fmt.Errorf("apply the desired configuration: %w", err)
 	}
 	l.Handle(wire.TypeDesired, d.take)
+	return nil
+}
+
+// openEvents makes the teller of events. Its first word is that rackd has started, and why.
+func (r *Rack) openEvents() error {
+	bucket, err := r.store.Bucket(startsBucket)
+	if err != nil {
+		return err
+	}
+	cause, boardRestarted, err := noteStart(bucket)
+	if err != nil { // a full database is no reason not to start
+		r.log.Warn("the start was not noted", "err", err)
+	}
+	r.starts = bucket
+	r.events = newEvents(r.cloud.fleet.Event, time.Now, lease.BootTime, r.log)
+	found := r.store.Recovery()
+	detail := map[string]any{"cause": cause, "database": string(found.Outcome)}
+	if boardRestarted {
+		detail["board_restarted"] = true
+	}
+	if found.Reason != "" {
+		detail["reason"] = cut(found.Reason, maxEventText)
+	}
+	r.events.tell(told{kind: startedEvent, detail: detail})
 	return nil
 }
 

@@ -73,6 +73,7 @@ type Rack struct {
 	onReady      func()
 	clock        func() time.Duration // of the leases
 	cloud        *cloud               // nil for a rack on its own
+	events       *events              // nil as cloud
 	began        time.Time
 
 	store     *store.Store
@@ -80,6 +81,7 @@ type Rack struct {
 	inputs    *inputs
 	documents *documents // nil if documents cannot be read
 	book      *phonebook.Book
+	starts    *store.Bucket    // nil as cloud
 	skills    *skills.Skills   // nil if skills are not enabled
 	catalog   *catalog.Catalog // of a subscription; nil if there is none, or nothing could be proved
 	platform  *http.Transport  // that the catalog comes over; nil for the cloud's link
@@ -227,6 +229,7 @@ func (r *Rack) furnish(o Options, hello adb.Options) {
 	if r.cloud != nil {
 		r.tree.Add(service{"link to the cloud", r.cloud.link.Run})
 		r.tree.Add(service{"tasks and commands of the cloud", r.cloud.fleet.Run})
+		r.tree.Add(service{"events for the cloud", r.events.Run})
 	}
 	if r.catalog != nil {
 		r.tree.Add(service{"catalog of skills", r.runCatalog})
@@ -247,6 +250,9 @@ func (r *Rack) spec() suture.Spec {
 		switch e.Type() {
 		case suture.EventTypeServicePanic:
 			r.log.Error("a part panicked and is started again", "event", e.Map())
+			if p, ok := e.(suture.EventServicePanic); ok { // its words are in the log alone: they may quote anything
+				r.events.tell(told{kind: panickedEvent, detail: map[string]any{"part": cut(p.ServiceName, maxEventText)}})
+			}
 		case suture.EventTypeStopTimeout:
 			r.log.Error("a part does not stop and is abandoned", "event", e.String())
 		default:
@@ -285,6 +291,11 @@ func (r *Rack) Run(ctx context.Context) error {
 	}
 	r.payOwed()
 	r.writeNotes()
+	if r.starts != nil {
+		if err := noteStop(r.starts); err != nil {
+			r.log.Warn("the stop was not noted", "err", err)
+		}
+	}
 	if err := r.noteOrigin(); err != nil {
 		r.log.Warn("the state of the database was not noted", "err", err)
 	}

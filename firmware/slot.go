@@ -37,6 +37,7 @@ type slot struct {
 	helpers   string     // folder of the helper apps; "" if there is none
 	documents *documents // nil if documents cannot be read
 	changed   func()     // called when a phone has become ready
+	events    *events    // hears of the slot's states
 	log       *slog.Logger
 
 	mu    sync.Mutex
@@ -60,7 +61,7 @@ type live struct {
 }
 
 func newSlot(number int, label string, src source, r *Rack, hello adb.Options) *slot {
-	s := &slot{number: number, label: label, source: src, hello: hello, book: r.book, leases: r.leases, helpers: r.config.Helpers.Folder, changed: r.slotsChanged, log: r.log.With("slot", number)}
+	s := &slot{number: number, label: label, source: src, hello: hello, book: r.book, leases: r.leases, helpers: r.config.Helpers.Folder, changed: r.slotsChanged, events: r.events, log: r.log.With("slot", number)}
 	s.hello.Logger = s.log
 	s.hello.OnPrompt = func() { s.become(action.Unauthorized, "accept the debugging prompt on the phone") }
 	s.state = action.PhoneState{Slot: number, Label: label, Port: src.port(), State: action.Empty, Since: time.Now()}
@@ -128,10 +129,12 @@ func (s *slot) become(state action.State, reason string) {
 		return
 	}
 	s.state.State, s.state.Reason, s.state.Since = state, reason, time.Now()
+	serial := s.state.Serial
 	if state == action.Empty {
 		s.state.Serial, s.state.Model, s.state.Android = "", "", ""
 	}
 	s.log.Info("slot changed", "state", string(state), "phone", s.state.Serial, "reason", reason)
+	s.events.slot(s.state, serial)
 }
 
 // ready enters the state in which the phone can be used.
@@ -144,6 +147,7 @@ func (s *slot) ready(l *live) {
 	s.state.State, s.state.Reason, s.state.Since = action.Ready, "", time.Now()
 	s.state.Serial, s.state.Model, s.state.Android = l.serial, info.Model, info.Release
 	s.log.Info("slot changed", "state", string(action.Ready), "phone", l.serial, "model", info.Model, "android", info.Release)
+	s.events.slot(s.state, l.serial)
 }
 
 // limited enters the state in which only shell and files can be used.
@@ -158,6 +162,7 @@ func (s *slot) limited(l *live, reason string) {
 	s.state.State, s.state.Reason, s.state.Since = action.Limited, reason, time.Now()
 	s.state.Serial, s.state.Model, s.state.Android = l.serial, banner.Model, ""
 	s.log.Warn("slot changed", "state", string(action.Limited), "phone", l.serial, "kind", banner.Type, "reason", reason)
+	s.events.slot(s.state, l.serial)
 }
 
 func (s *slot) forget() {

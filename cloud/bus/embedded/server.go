@@ -43,7 +43,7 @@ type Server struct {
 	tls      *tls.Config
 	log      *slog.Logger
 	words    *logger // what the server says
-	unlock   func() // gives the folder back
+	unlock   func()  // gives the folder back
 }
 
 // Start runs a broker and returns when it can be used, or with an error when ctx ends or after 30 seconds.
