@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"phonerack/cloud/fleet"
@@ -125,6 +126,23 @@ func TestCommandsFromTheOperatorToThePhone(t *testing.T) {
 		if c := s.command(c.CommandID); c.State != wire.CommandUnknown {
 			t.Errorf("%+v", c)
 		}
+	})
+	s.in("what happened to the rack and its phones is in its events", func(t *testing.T) {
+		s.await("the events of kills and of phones", func() (bool, any) {
+			var all []fleet.Event
+			s.do(&all, "events", "--rack", s.id)
+			seen := map[string]int{}
+			for _, e := range all {
+				var detail struct {
+					Cause string `json:"cause"`
+				}
+				if err := json.Unmarshal(e.Detail, &detail); err != nil {
+					t.Fatalf("%+v: %v", e, err)
+				}
+				seen[strings.TrimSpace(e.Kind+" "+detail.Cause)]++
+			}
+			return seen["rack.started first"] == 1 && seen["rack.started cut"] == 2 && seen["phone.ready"] >= 4, seen
+		})
 	})
 	s.in("what was late has timed out", func(t *testing.T) {
 		if c := s.state(late.CommandID, wire.CommandTimedOut); c.Sent != 0 {
