@@ -142,3 +142,20 @@ func (n *node) smuggled(path string) []Smuggling {
 	}
 	return all
 }
+
+// Visible frees a text of what FindHidden finds, and of control characters other
+// than those of lines.
+func Visible(s string) string {
+	drop := map[int]bool{}
+	for _, h := range FindHidden(s) {
+		drop[h.Offset] = true
+	}
+	var b strings.Builder
+	for i, c := range s {
+		if drop[i] || c < 0x20 && c != '\n' && c != '\t' || c >= 0x7f && c < 0xa0 {
+			continue
+		}
+		b.WriteRune(c)
+	}
+	return b.String()
+}
