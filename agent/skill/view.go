@@ -23,6 +23,13 @@ func (c *Catalog) For(caller Caller) *View { return &View{c, caller.agents()} }
 // sees is the one check of visibility: every question passes it.
 func (v *View) sees(now *model.Copy, r model.Row) bool { return now.Entitled(r, v.agents...) }
 
+// Sees tells whether the caller may see a skill now. It reads nothing.
+func (v *View) Sees(id string) bool {
+	now := v.c.o.Source.Copy()
+	r, known := now.Row(id)
+	return known && v.sees(now, r)
+}
+
 // find reads a skill that the caller may see.
 func (v *View) find(id string) (*model.Skill, error) {
 	for try := 1; ; try++ {

@@ -128,6 +128,11 @@ const (
 	SkillUnavailable Code = "skill_unavailable" // a flow template cannot be used with the tools that are registered
 	SkillsDisabled   Code = "skills_disabled"   // the configuration says that this rack has no skills
 	ResyncRequired   Code = "resync_required"   // the cloud cannot tell the changes since a version
+
+	SkillUnknown   Code = "skill_unknown"   // a task names a skill that does not exist, or that is not for tasks here
+	SkillUnusable  Code = "skill_unusable"  // a task names a skill that this rack can do nothing with
+	SkillWithdrawn Code = "skill_withdrawn" // a skill was taken away from a task that runs
+	ServerFailed   Code = "server_failed"   // an MCP server did not do what it was asked for
 )
 
 // passing holds the codes whose cause usually goes away by itself: the same

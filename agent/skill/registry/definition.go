@@ -3,6 +3,7 @@ package registry
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"phonerack/agent/skill/model"
 )
@@ -17,6 +18,8 @@ func (w *walk) definition(name string) *definition {
 		d = w.fromCatalog(name, id)
 	} else if s, ok := w.r.Skill(name); ok {
 		d = w.r.define(s)
+	} else if w.r.AgentSkill != nil && strings.HasPrefix(name, model.AgentSkillsNamespace+"/") && w.r.AgentSkill(name) {
+		d = &definition{name: name, own: []Entry{{Name: name, SourceSkill: name, Type: model.ToolRefItem}}}
 	}
 	w.known[name] = d
 	return d

@@ -38,10 +38,7 @@ func (r *Registry) Describe(name string, view Catalog) (Listing, error) {
 	if err != nil {
 		return Listing{}, err
 	}
-	byPath := map[string]Tool{}
-	for _, tool := range r.o.Tools.List(AgentSkills) {
-		byPath[tool.SourceMetadata["path"]] = tool
-	}
+	byPath := r.o.Tools.byPath()
 	l := Listing{Tools: make([]Row, 0, len(resolved.Entries)), Summary: resolved.Summary()}
 	for i := range resolved.Entries {
 		e := &resolved.Entries[i]

@@ -55,7 +55,38 @@ func (r *Resolver) planFaults(name string, tools *Tools) []error {
 			faults = append(faults, &UnknownToolError{Tool: e.Name, Skill: e.SourceSkill})
 		}
 	}
+	if len(faults) == 0 {
+		if kit := resolved.Kit(tools); kit.Useless() {
+			faults = kit.faults()
+		}
+	}
 	return faults
+}
+
+// NotExecutable names the tools of a plan that nothing on this rack executes,
+// in a sentence each: tasks do without them. It says nothing of skills that
+// [Registry.ValidatePlan] refuses.
+func (r *Registry) NotExecutable(p Plan, view Catalog) []string {
+	sentences := []string{}
+	seen := map[string]bool{}
+	resolver := r.resolver(view, nil)
+	for _, name := range p.Skills {
+		if seen[name] || len(resolver.planFaults(name, r.o.Tools)) > 0 {
+			continue
+		}
+		seen[name] = true
+		resolved, err := resolver.Resolve(name)
+		if err != nil {
+			continue // it was changed a moment ago
+		}
+		for _, e := range resolved.Kit(r.o.Tools).LeftOut {
+			if len(sentences) == maxFaults*len(p.Skills) {
+				return sentences
+			}
+			sentences = append(sentences, sentence(name, e))
+		}
+	}
+	return sentences
 }
 
 // sentence gives a fault the words of spec 004.
@@ -67,6 +98,20 @@ func sentence(name string, err error) string {
 		return err.Error() // which names the skill
 	}
 	return fmt.Sprintf("Skill '%.255s': %v", name, err)
+}
+
+// NotExecutableError tells that nothing on this rack executes a tool of a skill.
+type NotExecutableError struct {
+	Tool   string // "" for a skill that brings neither a tool nor a text
+	Skill  string // whose item it is
+	Reason string
+}
+
+func (e *NotExecutableError) Error() string {
+	if e.Tool == "" {
+		return "not executable on this rack: " + e.Reason
+	}
+	return fmt.Sprintf("Tool '%s' of skill '%s' is not executable on this rack: %s", e.Tool, e.Skill, e.Reason)
 }
 
 // UnknownToolError tells that a skill refers to a tool that does not exist.

@@ -241,7 +241,18 @@ func (r *Registry) resolver(view Catalog, instead *Skill) *Resolver {
 		},
 		Catalog:     view,
 		ServerTools: r.o.Tools.ofServer,
+		AgentSkill:  r.o.Tools.agentSkill,
 	}
+}
+
+// Kit says what of a skill this rack can use, for the caller with this view of the
+// catalog. Errors are those of [Resolver.Resolve].
+func (r *Registry) Kit(name string, view Catalog) (*Kit, error) {
+	resolved, err := r.Resolve(name, view)
+	if err != nil {
+		return nil, err
+	}
+	return resolved.Kit(r.o.Tools), nil
 }
 
 // Resolve flattens a skill as the caller with this view of the catalog has it.

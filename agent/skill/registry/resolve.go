@@ -50,6 +50,9 @@ type Resolver struct {
 	// ServerTools names the tools that an MCP server is known to have; nil knows none.
 	// It is asked for servers whose tools the skill does not name.
 	ServerTools func(server string) []string
+	// AgentSkill tells whether there is an Agent Skill agent_skills/<name>, which may
+	// be named like a skill; nil knows none.
+	AgentSkill func(name string) bool
 }
 
 // Entry is one tool of a resolved skill.

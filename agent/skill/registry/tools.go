@@ -164,3 +164,9 @@ func (t *Tools) ofServer(server string) []string {
 	slices.Sort(names)
 	return names
 }
+
+// agentSkill tells whether an Agent Skill of that name was found.
+func (t *Tools) agentSkill(name string) bool {
+	tool, ok := t.Get(name)
+	return ok && tool.Source == AgentSkills
+}
