@@ -72,6 +72,7 @@ func newAttempt(r *Runner, task Task) *attempt {
 	if task.Result != nil {
 		a.system += resultPrompt
 	}
+	a.system += task.Knowledge
 	a.limits.Steps = cmp.Or(task.MaxSteps, a.limits.Steps)
 	a.limits.Tokens = cmp.Or(task.Tokens, a.limits.Tokens)
 	if r.Ask == nil {
@@ -103,7 +104,7 @@ func (a *attempt) header() record.Task {
 	return record.Task{
 		ResultSchema: schema,
 		ID:           a.task.ID, Attempt: a.task.Attempt, Goal: a.task.Goal, Params: slices.Sorted(maps.Keys(a.task.Params)),
-		Permissions: a.task.Permissions, MaxSteps: a.limits.Steps, MaxTokens: a.limits.Tokens, Popups: !a.task.KeepPopups,
+		Permissions: a.task.Permissions, Skills: a.task.Skills, MaxSteps: a.limits.Steps, MaxTokens: a.limits.Tokens, Popups: !a.task.KeepPopups,
 		Slot: a.Slot, Phone: phone, Rack: a.Rack, Started: a.started,
 	}
 }

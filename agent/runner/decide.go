@@ -37,9 +37,14 @@ type outage struct {
 
 // prepare makes the question of this turn. It is the same question as before,
 // with the same id, if the planner never answered that and the screen is still
-// the one it was about. It ends the attempt if the question costs more than is
-// left.
+// the one it was about. It ends the attempt if a skill of the task was withdrawn,
+// or if the question costs more than is left.
 func (a *attempt) prepare() *Result {
+	if a.task.Allowed != nil {
+		if err := a.task.Allowed(); err != nil {
+			return a.ended(wire.From(err))
+		}
+	}
 	if !a.asked.again || a.asked.scene != a.scene {
 		a.asked = a.newQuestion()
 	}

@@ -162,6 +162,10 @@ type Task struct {
 	Deadline    time.Time            // zero: none
 	Result      *resultschema.Schema // of what a success brings; nil: anything
 	KeepPopups  bool                 // no watcher closes anything: the planner sees every popup
+
+	Skills    []string     // that the task names, for the trajectory
+	Knowledge string       // what they say, for the system prompt; "" for nothing
+	Allowed   func() error // asked before each question: why the attempt may not go on with them; nil: it may
 }
 
 // Outcome is how an attempt ended.

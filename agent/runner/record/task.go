@@ -19,6 +19,7 @@ type Task struct {
 	Goal        string   `json:"goal"`
 	Params      []string `json:"params,omitempty"` // their names
 	Permissions []string `json:"permissions,omitempty"`
+	Skills      []string `json:"skills,omitempty"` // that it named
 
 	ResultSchema json.RawMessage `json:"result_schema,omitempty"`
 

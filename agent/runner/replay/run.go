@@ -72,7 +72,7 @@ func Run(ctx context.Context, rec *Record, phone Phone, o Options) (Report, erro
 	defer p.stop(nil)
 	p.at(rec.Task.Started)
 	r := runner.Runner{
-		Observer: eyes, Controls: phone.Controls, Planner: p, Registry: o.Registry,
+		Observer: eyes, Controls: phone.Controls, Planner: p, Registry: p.registry(o.Registry),
 		Reads: phone.Reads, Documents: phone.Documents, Keep: phone.Keep, Install: phone.Install, Ask: p.answer,
 		Slot: rec.Task.Slot, Phone: rec.Task.Phone.Name, Device: rec.Task.Phone,
 		Trajectory: o.Trajectory, Logger: o.Logger, OnStep: p.took, Expect: p.expects, Limits: p.limits(),
@@ -157,7 +157,7 @@ func (p *player) task() runner.Task {
 		result = nil
 	}
 	return runner.Task{
-		Result: result, Goal: t.Goal, Params: params, Permissions: t.Permissions, KeepPopups: !t.Popups, MaxSteps: len(p.acts) + 1,
+		Result: result, Goal: t.Goal, Params: params, Permissions: t.Permissions, Skills: t.Skills, KeepPopups: !t.Popups, MaxSteps: len(p.acts) + 1,
 	}
 }
 
