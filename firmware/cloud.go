@@ -140,12 +140,15 @@ func (r *Rack) RetryLink() {
 	}
 }
 
-// skillsVersion changes with what this rack can do, which is its program and what its catalog shows: a task that it has
+// skillsVersion changes with what this rack can do, which is its program, what its catalog shows, and its own skills and tools: a task that it has
 // given back is offered to it again then.
 func (r *Rack) skillsVersion() string {
 	version := "rackd " + versions()["rackd"]
 	if c := r.catalog; c != nil {
 		version += " catalog " + c.Copy().Fingerprint()
+	}
+	if r.skills != nil {
+		version += " skills " + r.skills.Fingerprint()
 	}
 	return version
 }

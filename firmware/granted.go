@@ -157,8 +157,8 @@ func (p phones) Prepare(ctx context.Context, a fleet.Assignment) error {
 	if _, err := specOf(a); err != nil { // before anything is fetched for it
 		return wire.Refuse(wire.BadRequest, map[string]any{"reason": err.Error()})
 	}
-	if what := unsupported(a.Task); what != "" {
-		return wire.Refuse(wire.Unsupported, map[string]any{"what": what})
+	if _, err := p.rack.toolset(a.Task.Skills, a.Task.Permissions, a.Task.TaskID, a.Slot); err != nil { // likewise
+		return err
 	}
 	for _, in := range a.Task.Inputs {
 		if err := p.rack.fetchInput(ctx, p.rack.cloud.link.Request, in); err != nil {
@@ -179,9 +179,6 @@ func (p phones) Start(a fleet.Assignment) error {
 			return wire.Refuse(wire.PhoneLost, map[string]any{"slot": a.Slot, "serial": a.Phone}).After(0) // it may come back
 		}
 	}
-	if what := unsupported(a.Task); what != "" {
-		return wire.Refuse(wire.Unsupported, map[string]any{"what": what})
-	}
 	if now, trusted := p.rack.cloud.link.Now(); a.Task.Deadline != 0 && trusted {
 		left := time.UnixMilli(a.Task.Deadline).Sub(now)
 		if left <= 0 {
@@ -193,14 +190,6 @@ func (p phones) Start(a fleet.Assignment) error {
 	return err
 }
 
-// unsupported names what a task needs and this version of the rack does not have.
-func unsupported(t wire.Task) string {
-	if len(t.Skills) > 0 {
-		return "tasks with skills"
-	}
-	return ""
-}
-
 // specOf holds a task of the cloud to what a person's task is held to.
 func specOf(a fleet.Assignment) (action.TaskSpec, error) {
 	t := a.Task
@@ -209,7 +198,7 @@ func specOf(a fleet.Assignment) (action.TaskSpec, error) {
 	}
 	args := action.TaskRunArgs{
 		SlotArgs: action.SlotArgs{Slot: a.Slot}, Goal: t.Goal, Params: t.Params, Steps: t.Budget.Steps, Seconds: int((t.Budget.MS + 999) / 1000),
-		Tokens: t.Budget.Tokens, Permissions: t.Permissions, ResultSchema: t.ResultSchema,
+		Tokens: t.Budget.Tokens, Permissions: t.Permissions, Skills: t.Skills, ResultSchema: t.ResultSchema,
 	}
 	if len(t.Inputs) > wire.MaxInputs {
 		return action.TaskSpec{}, fmt.Errorf("a task takes at most %d files from the cloud", wire.MaxInputs)

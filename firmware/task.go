@@ -9,8 +9,10 @@ import (
 
 	"phonerack/agent/runner"
 	"phonerack/agent/runner/record"
+	"phonerack/agent/skill/toolset"
 	"phonerack/firmware/action"
 	"phonerack/firmware/lease"
+	"phonerack/firmware/skills"
 	"phonerack/sync/fleet"
 )
 
@@ -26,6 +28,8 @@ type task struct {
 	cancel  context.CancelCauseFunc
 	ended   chan struct{}     // closed when the result is written down
 	files   map[string]string // that came with it: name -> sha256
+	skills  *toolset.Set      // what its skills come down to; nil without any
+	talks   *skills.Talks     // with MCP servers, for its skills; likewise
 
 	mu       sync.Mutex
 	status   action.TaskStatus // as people are shown it live; guarded by mu, as is what follows

@@ -42,11 +42,20 @@ func (r *Rack) begin(spec action.TaskSpec, actor string, granted *fleet.Assignme
 	if err != nil {
 		return action.TaskStatus{}, err
 	}
+	cloudTask := ""
+	if granted != nil {
+		cloudTask = granted.Task.TaskID
+	}
+	set, err := r.toolset(spec.Skills, spec.Permissions, cloudTask, spec.Slot)
+	if err != nil {
+		return action.TaskStatus{}, err
+	}
 	id, err := r.taskLog.newID(time.Now())
 	if err != nil {
 		return action.TaskStatus{}, fmt.Errorf("name the task: %w", err)
 	}
 	t := newTask(r, id, spec, actor, l, granted)
+	t.skills = set
 	if !r.admit(t) {
 		return action.TaskStatus{}, wire.Refuse(wire.ShuttingDown, nil)
 	}
@@ -127,6 +136,7 @@ func (t *task) run(spec action.TaskSpec) {
 	<-watching
 	t.conclude(result)
 	t.lease.Release()
+	t.talks.Close() // whatever its servers do, the slot is free already
 	t.rack.taskLog.prune()
 }
 
@@ -141,6 +151,7 @@ func (t *task) attempt(spec action.TaskSpec) (result runner.Result) {
 	}()
 	folder := t.rack.taskFolder(t.id)
 	run := runner.Runner{
+		Registry: t.tools(),
 		Observer: t.live.eyes.View(), Controls: t.live.phone.Under(t.fence()), Planner: t.planner(),
 		Reads: t.live.phone, Keep: newKeeper(folder).keep, Install: t.input, Ask: t.ask,
 		Slot: spec.Slot, Phone: t.live.serial, Device: t.device(), Gone: t.live.conn.Done(), Pictures: t.rack.config.Planner.Pictures,
@@ -152,10 +163,14 @@ func (t *task) attempt(spec action.TaskSpec) (result runner.Result) {
 	t.renew(spec.Within)
 	run.Limits.Decide = t.rack.decideWithin
 	task, attempt := t.name()
-	result, err := run.Run(t.ctx, runner.Task{
+	work := runner.Task{
 		ID: task, Attempt: attempt, Goal: spec.Goal, Params: spec.Params, MaxSteps: spec.Steps, Tokens: spec.Tokens,
 		Permissions: spec.Permissions, KeepPopups: spec.LeavePopups, Result: spec.Result, Deadline: time.Now().Add(spec.Within),
-	})
+	}
+	if t.skills != nil {
+		work.Skills, work.Knowledge, work.Allowed = t.skills.Skills, t.skills.Text, t.skills.Check
+	}
+	result, err := run.Run(t.ctx, work)
 	if err != nil {
 		t.log.Error("trajectory is not whole", "err", err)
 	}

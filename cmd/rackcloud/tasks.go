@@ -43,7 +43,7 @@ type taskSubmit struct {
 	Phone        string            `help:"Only the phone with this serial number."`
 	Tag          string            `help:"Only racks with this tag."`
 	App          string            `help:"Only phones with this package."`
-	Skill        []string          `help:"A skill that the task needs; may be repeated."`
+	Skill        []string          `help:"A skill of the rack that bounds and teaches the task, such as catalog/search or local/shop; may be repeated." placeholder:"NAME"`
 	Param        map[string]string `mapsep:"none" help:"A value that the goal needs; may be repeated." placeholder:"NAME=VALUE"`
 	Input        map[string]string `mapsep:"none" help:"A file that the task needs, of at most 8 MiB; four at most." placeholder:"NAME=FILE"`
 	Permission   []string          `help:"What the task may do besides touching and typing; may be repeated." placeholder:"NAME"`

@@ -380,6 +380,9 @@ func (c skillValidate) Run(s *session) error {
 	for _, e := range v.Errors {
 		fmt.Fprintln(s.stdout, table.Plain(e))
 	}
+	for _, e := range v.NotExecutable {
+		fmt.Fprintln(s.stdout, table.Plain("tasks do without: "+e))
+	}
 	if v.Valid {
 		fmt.Fprintln(s.stdout, "ok")
 	}

@@ -38,6 +38,7 @@ type taskRun struct {
 	Tokens       int               `help:"At most this many tokens for the planner, as estimated." placeholder:"N"`
 	Permission   []string          `help:"What the task may do besides touching and typing; may be repeated." placeholder:"NAME"`
 	Input        map[string]string `mapsep:"none" help:"A file for the task, by the name that the goal calls it; may be repeated." placeholder:"NAME=FILE"`
+	Skill        []string          `help:"A skill that bounds and teaches the task, such as local/shop or catalog/search; may be repeated." placeholder:"NAME"`
 	ResultSchema string            `help:"A file with the JSON Schema that the result must match; without a match the task does not succeed." placeholder:"FILE"`
 	Popups       bool              `help:"Close the usual popups without asking the planner." default:"true" negatable:""`
 	Trajectory   string            `help:"Copy pictures and steps into this folder." placeholder:"DIR"`
@@ -47,7 +48,7 @@ type taskRun struct {
 func (c taskRun) Run(s *session) error {
 	args := action.TaskRunArgs{
 		SlotArgs: action.SlotArgs{Slot: c.Slot}, Goal: c.Goal, Params: c.Param,
-		Steps: c.Steps, Seconds: seconds(c.Within), Tokens: c.Tokens, Permissions: c.Permission, LeavePopups: !c.Popups,
+		Steps: c.Steps, Seconds: seconds(c.Within), Tokens: c.Tokens, Permissions: c.Permission, Skills: c.Skill, LeavePopups: !c.Popups,
 	}
 	var err error
 	if args.Inputs, err = s.leave(c.Input); err != nil {

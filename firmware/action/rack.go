@@ -178,6 +178,7 @@ type TaskSpec struct {
 
 	Permissions []string          // of tools.Permissions
 	Inputs      map[string]string // name -> sha256 of a file that PutInput kept
+	Skills      []string          // that bound and teach the task
 	LeavePopups bool              // leave every popup to the planner
 
 	Result *resultschema.Schema // of what a success brings; nil: anything

@@ -30,8 +30,10 @@ type Skills interface {
 	Known() []registry.Row
 	// Refresh looks at the Agent Skills folders again.
 	Refresh(ctx context.Context) (SkillRefresh, error)
-	// Validate says why a plan cannot be satisfied, Check why a skill would not be registered.
+	// Validate says why a plan cannot be satisfied, NotExecutable which tools of its skills tasks do without, Check why a
+	// skill would not be registered.
 	Validate(plan registry.Plan) []string
+	NotExecutable(plan registry.Plan) []string
 	Check(yaml SkillYAML) []string
 	// Catalog tells how the copy of the subscription does, or the refusal that there is none.
 	Catalog() (catalog.Status, error)
@@ -192,8 +194,9 @@ func (a *SkillValidateArgs) validate() error {
 
 // SkillValidation is the result of skill_validate.
 type SkillValidation struct {
-	Valid  bool     `json:"valid"`
-	Errors []string `json:"errors"`
+	Valid         bool     `json:"valid"`
+	Errors        []string `json:"errors"`
+	NotExecutable []string `json:"not_executable,omitempty"` // tools that nothing on this rack executes: tasks do without them
 }
 
 // scanTimeout bounds a look at folders that may lie on a slow disk.
@@ -255,6 +258,7 @@ var skillValidate = withSkills(func(s Skills, a *SkillValidateArgs) (any, error)
 		v.Errors = s.Check(SkillYAML{a.File, a.YAML})
 	} else {
 		v.Errors = s.Validate(registry.Plan{Skills: a.Skills})
+		v.NotExecutable = s.NotExecutable(registry.Plan{Skills: a.Skills})
 	}
 	v.Valid = len(v.Errors) == 0
 	return v, nil

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"phonerack/agent/skill/toolset"
 	"phonerack/agent/tools"
 	"phonerack/sync/wire"
 	"phonerack/sync/wire/resultschema"
@@ -26,6 +27,7 @@ type TaskRunArgs struct {
 
 	Permissions []string          `json:"permissions,omitempty" doc:"what the task may do besides touching and typing, such as install"`
 	Inputs      map[string]string `json:"inputs,omitempty" doc:"files for the task: a name, and the sha256 that input_put gave"`
+	Skills      []string          `json:"skills,omitempty" doc:"skills of the registry and of the catalog that bound and teach the task, such as local/shop or catalog/search"`
 	LeavePopups bool              `json:"leave_popups,omitempty" doc:"leave every popup to the planner"`
 
 	ResultSchema json.RawMessage `json:"result_schema,omitempty" doc:"a JSON Schema that the result of a success must match"`
@@ -61,6 +63,8 @@ func (a *TaskRunArgs) validate() error {
 		return errors.New("seconds must be from 1 to 21600")
 	case a.Tokens < 0 || a.Tokens > maxTokens:
 		return fmt.Errorf("tokens must be from 1 to %d", maxTokens)
+	case len(a.Skills) > toolset.MaxSkills:
+		return fmt.Errorf("a task takes at most %d skills", toolset.MaxSkills)
 	case len(a.Inputs) > maxInputs:
 		return fmt.Errorf("a task takes at most %d files", maxInputs)
 	}
@@ -147,7 +151,7 @@ func (a *TaskRunArgs) Spec() (TaskSpec, error) {
 	spec := TaskSpec{
 		Slot: a.Slot, Goal: a.Goal, Params: a.Params,
 		Steps: a.Steps, Within: time.Duration(a.Seconds) * time.Second, Tokens: a.Tokens,
-		Permissions: a.Permissions, Inputs: a.Inputs, LeavePopups: a.LeavePopups, Result: result,
+		Permissions: a.Permissions, Inputs: a.Inputs, Skills: a.Skills, LeavePopups: a.LeavePopups, Result: result,
 	}
 	if spec.Steps == 0 {
 		spec.Steps = defaultSteps

@@ -88,6 +88,7 @@ func (c *checker) skills(s *Skills) {
 	if d := time.Duration(s.PollInterval); d < shortestPoll || d > longestPoll {
 		c.fault("skills.poll_interval", "skills.poll_interval is %v: write %v to %v", d, shortestPoll, longestPoll)
 	}
+	c.servers(s)
 }
 
 func (c *checker) rack(r *Rack) {

@@ -17,6 +17,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"phonerack/agent/mcp"
+	"phonerack/agent/mcp/client"
 	"phonerack/agent/planner/script"
 	"phonerack/agent/runner"
 	"phonerack/agent/skill/folder"
@@ -108,9 +109,21 @@ type Skills struct {
 	AgentSkillsConflicts registry.Strategy `toml:"agent_skills_conflicts"` // of names that are taken
 	PollInterval         Duration          `toml:"poll_interval"`          // between two looks
 	Platform             Platform          `toml:"platform"`               // where subscriptions are; without a URL it is the cloud
+	Servers              []MCPServer       `toml:"server"`                 // of MCP, whose tools skills may use
 
 	// Paths are the folders to look into.
 	Paths folder.Paths `toml:"-"`
+	// Allowed are the servers with their tokens.
+	Allowed []client.Server `toml:"-"`
+}
+
+// MCPServer is a server of the Model Context Protocol that skills may name. Either Command or URL is set.
+type MCPServer struct {
+	Name      string            `toml:"name"`       // as skills call it
+	Command   []string          `toml:"command"`    // absolute path of its program, and arguments; no shell reads them
+	Env       map[string]string `toml:"env"`        // of the program, beside PATH and LANG: it gets nothing of rackd's
+	URL       string            `toml:"url"`        // https://, or http:// on this machine
+	TokenFile string            `toml:"token_file"` // sent to the URL as a bearer: a file of mode 0600; "" for none
 }
 
 // Platform says where a platform of skills is that is reached over HTTP in place of the cloud.
@@ -272,6 +285,11 @@ func (c *Config) resolve(base string) {
 	}
 	home, _ := os.UserHomeDir() // none is fine: a path that needs it is told
 	c.Skills.Paths = folder.ParsePaths(paths, home, base)
+	for i := range c.Skills.Servers {
+		if f := &c.Skills.Servers[i].TokenFile; *f != "" && !filepath.IsAbs(*f) {
+			*f = filepath.Join(base, *f)
+		}
+	}
 	for i := range c.Streams {
 		if p, ok := strings.CutPrefix(c.Streams[i].Address, "unix:"); ok && p != "" && !filepath.IsAbs(p) {
 			c.Streams[i].Address = "unix:" + filepath.Join(base, p)

@@ -52,10 +52,20 @@ func (s *Skills) Catalog() (catalog.Status, error) {
 // with the tools that there are then.
 func (s *Skills) refresh(ctx context.Context) (registry.Discovery, error) {
 	d, err := s.registry.RefreshAgentSkills(ctx, s.o.Discover)
-	if err == nil && s.view != nil {
-		s.view.ToolsChanged()
+	if err == nil {
+		s.toolsChanged()
 	}
 	return d, err
+}
+
+// toolsChanged has the flow templates checked with the tools that there are now.
+func (s *Skills) toolsChanged() {
+	if s.view != nil {
+		s.view.ToolsChanged()
+	}
+	if s.o.Changed != nil {
+		s.o.Changed()
+	}
 }
 
 // tool is a registered tool with what its arguments are held to.

@@ -8,8 +8,10 @@ import (
 	"log/slog"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
+	"phonerack/agent/mcp/client"
 	"phonerack/agent/skill"
 	"phonerack/agent/skill/folder"
 	"phonerack/agent/skill/model"
@@ -24,7 +26,10 @@ type Options struct {
 	Bucket   registry.Bucket
 	Tools    []tools.Tool // of this rack
 	Discover registry.DiscoverOptions
-	Every    time.Duration // between two looks at the folders; 0 is one look only
+	Servers  []client.Server // of MCP, that skills may use
+	Every    time.Duration   // between two looks at folders and servers; 0 is one look only
+	Version  string          // of this program, as servers are told it
+	Changed  func()          // told when there are other tools; may be nil
 	Now      func() time.Time
 	Logger   *slog.Logger
 }
@@ -36,6 +41,7 @@ type Skills struct {
 	registry *registry.Registry
 	view     *skill.Catalog // nil while no subscription is kept here
 	source   Source         // likewise
+	servers  *servers
 }
 
 // Open reads the registered skills.
@@ -44,6 +50,7 @@ func Open(o Options) (*Skills, error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	s := &Skills{o: o, known: &registry.Tools{}}
+	s.servers = &servers{s: s, tools: map[string][]registry.Tool{}, told: map[string]string{}}
 	for _, t := range o.Tools {
 		if err := s.known.Add(own(t)); err != nil {
 			return nil, err
@@ -67,8 +74,13 @@ func own(t tools.Tool) registry.Tool {
 // Registry is the registry itself.
 func (s *Skills) Registry() *registry.Registry { return s.registry }
 
-// Run looks at the folders now and then, until ctx ends.
+// Run looks at folders and servers now and then, until ctx ends.
 func (s *Skills) Run(ctx context.Context) error {
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	for _, server := range s.o.Servers {
+		watching.Go(func() { s.servers.watch(ctx, server) })
+	}
 	var again <-chan time.Time
 	if s.o.Every > 0 {
 		ticker := time.NewTicker(s.o.Every)
@@ -171,6 +183,7 @@ func (s *Skills) Known() []registry.Row { return s.registry.DescribeAll() }
 
 // Refresh implements action.Skills.
 func (s *Skills) Refresh(ctx context.Context) (action.SkillRefresh, error) {
+	s.servers.lookAll(ctx)
 	d, err := s.refresh(ctx)
 	if err != nil {
 		return action.SkillRefresh{}, refused("", err)
@@ -183,6 +196,11 @@ func (s *Skills) Refresh(ctx context.Context) (action.SkillRefresh, error) {
 		r.Discovered = append(r.Discovered, registry.RowOf(t))
 	}
 	return r, nil
+}
+
+// NotExecutable implements action.Skills.
+func (s *Skills) NotExecutable(p registry.Plan) []string {
+	return s.registry.NotExecutable(p, s.catalog())
 }
 
 // Check implements action.Skills.

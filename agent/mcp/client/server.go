@@ -14,7 +14,7 @@ const (
 	openTime  = 10 * time.Second // until a server has said what it is
 	listTime  = 10 * time.Second // for a whole list of tools
 	callTime  = 60 * time.Second // for the answer to a call
-	closeTime = 2 * time.Second  // that a program has to end by itself
+	closeTime = time.Second      // that a program has to end by itself
 	graceTime = 5 * time.Second  // for whatever is pending after its end
 
 	maxMessage = 1 << 20  // bytes of one message

@@ -274,6 +274,13 @@ func textOf(r *sdk.CallToolResult) string {
 	return text
 }
 
+// Over tells whether nothing more can be asked.
+func (x *Session) Over() bool {
+	x.turn.Lock()
+	defer x.turn.Unlock()
+	return x.broken
+}
+
 // Close ends the session and waits for the server's program. It is safe to call it
 // again, also while something is asked: that ends, too.
 func (x *Session) Close() {
