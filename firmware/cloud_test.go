@@ -195,7 +195,7 @@ func TestATaskThatThisRackCannotDoIsGivenBack(t *testing.T) {
 	c.grant(wire.Task{TaskID: "t2", Goal: shopGoal, Permissions: []string{"everything"}}, 1, time.Minute)
 	c.grant(wire.Task{TaskID: "t3", Goal: shopGoal, Deadline: time.Now().Add(-time.Second).UnixMilli()}, 1, time.Minute)
 	b.start()
-	for n, code := range []wire.Code{wire.Unsupported, wire.BadRequest, wire.DeadlinePassed} {
+	for n, code := range []wire.Code{wire.SkillUnknown, wire.BadRequest, wire.DeadlinePassed} {
 		r := await[wire.Release](t, c, wire.TypeRelease, n)
 		if r.TaskID != fmt.Sprintf("t%d", n+1) || r.Error == nil || r.Error.Code != code {
 			t.Errorf("%+v, want %s", r, code)

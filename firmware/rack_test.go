@@ -20,6 +20,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"phonerack/agent/mcp/clienttest"
 	"phonerack/agent/planner"
 	"phonerack/firmware"
 	"phonerack/firmware/action"
@@ -32,7 +33,10 @@ import (
 	"phonerack/usb/phonesim/screen"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	clienttest.Main() // if a test has started this program as an MCP server
+	goleak.VerifyTestMain(m)
+}
 
 // A simPhone is a simulated phone that answers at a unix socket while it is plugged in.
 type simPhone struct {
