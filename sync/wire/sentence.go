@@ -57,9 +57,9 @@ func (r Refusal) Sentence(lang string) string {
 	c := catalogues()[pickLanguage(lang)]
 	text, ok := c.Sentence[string(r.Code)]
 	if ok {
-		return expand(text, c.Missing, r.Args)
+		return Fill(text, c.Missing, r.Args)
 	}
-	return expand(c.Unknown, c.Missing, map[string]any{"code": string(r.Code)})
+	return Fill(c.Unknown, c.Missing, map[string]any{"code": string(r.Code)})
 }
 
 func pickLanguage(tag string) string {
@@ -70,8 +70,9 @@ func pickLanguage(tag string) string {
 	return "en"
 }
 
-// expand replaces each {name} once; what a value brings is never expanded.
-func expand(text, missing string, args map[string]any) string {
+// Fill replaces each {name} of a text with the argument of that name, or with missing, as Sentence does: once, bounded and
+// with control and formatting characters as escapes. What a value brings is never filled.
+func Fill(text, missing string, args map[string]any) string {
 	var b strings.Builder
 	for {
 		before, rest, ok := strings.Cut(text, "{")

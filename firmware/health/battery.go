@@ -1,0 +1,240 @@
+package health
+
+import (
+	"slices"
+	"time"
+
+	"phonerack/agent/phone"
+)
+
+// How long care waits before it tries an act again, and how often a day.
+const (
+	careRetry  = 10 * time.Minute
+	carePerDay = 6
+)
+
+// care is what is done for a phone besides healing it.
+type care struct {
+	power    bool          // the port is on, as far as is known
+	wake     time.Duration // when the power comes back
+	drained  time.Duration // until when the power stays off: nothing helped against a phone that hangs
+	wantRest bool
+	wanted   bool          // somebody waits for the phone
+	retry    time.Duration // no act of care before it
+	hot      bool          // from stop_hot until resume_hot
+	charging bool          // from low until high
+	hotStops []time.Duration
+	top      level // the highest level while it was powered, for the cable
+	heard    time.Duration
+	spoken   bool               // heard holds a time
+	findings []Finding          // computed from notes
+	notes    map[string]Finding // by what they are about
+	tcp      bool
+	faked    bool
+	acts     map[Rung][]time.Duration // of CloseTCP and Undump
+}
+
+// level is a battery's, in percent, with its time.
+type level struct {
+	percent int
+	at      time.Duration
+}
+
+// Battery takes what a phone says of its battery.
+func (k *Keeper) Battery(slot int, b phone.Battery) {
+	k.with(slot, func(s *place, now time.Duration) { s.care.read(s.Slot, b, now, k.o.Config.Battery) })
+}
+
+// Wanted notes that somebody waits for the slot's phone: its power comes back early.
+func (k *Keeper) Wanted(slot int, is bool) {
+	k.with(slot, func(s *place, _ time.Duration) { s.care.wanted = is })
+}
+
+// Powered tells how the port is found at the start. One that is off is switched on.
+func (k *Keeper) Powered(slot int, is bool) {
+	k.with(slot, func(s *place, now time.Duration) { s.care.power, s.care.wake = is, now })
+}
+
+// with runs fn on a slot.
+func (k *Keeper) with(slot int, fn func(*place, time.Duration)) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if s := k.at(slot); s != nil {
+		fn(s, k.o.Now())
+		k.settle(s)
+	}
+}
+
+// read judges a reading. What cannot be believed changes nothing but the findings.
+func (c *care) read(slot int, r phone.Battery, now time.Duration, b Battery) {
+	args := map[string]any{"slot": slot}
+	if r.Level != phone.Unknown {
+		args["percent"] = r.Level
+	}
+	if r.Temperature != phone.Unknown {
+		args["celsius"] = float64(r.Temperature) / 10
+	}
+	c.faked = r.Faked
+	doubt := doubt(r)
+	c.note("reading", doubt, args)
+	if !r.Faked {
+		c.heat(r, now, b)
+		failing := r.Health == "dead" || r.Health == "over-voltage" || r.Health == "failure" || len(c.hotStops) >= b.HotStops
+		c.note("cells", pick(failing, "battery_swelling"), args)
+	}
+	c.note("heat", pick(c.hot, "battery_hot"), args)
+	if doubt == "" {
+		c.charge(r.Level, b)
+		c.cable(r.Level, r.Plugged != "", now, b, args)
+	}
+	c.wantRest = c.hot || b.Windows && doubt == "" && !c.charging
+}
+
+// doubt is the code of what is wrong with a reading; "" if its level can be believed. A phone that answers has no
+// level of 0: Tradefed reads that as a phone without a battery.
+func doubt(r phone.Battery) string {
+	switch {
+	case r.Faked:
+		return "battery_faked"
+	case !r.Present:
+		return "battery_missing"
+	case r.Level == phone.Unknown || r.Level <= 0 || r.Level > 100:
+		return "battery_unreadable"
+	}
+	return ""
+}
+
+// heat stops charging at one temperature and lets it go on at a lower one.
+func (c *care) heat(r phone.Battery, now time.Duration, b Battery) {
+	c.hotStops = recent(c.hotStops, now-day)
+	celsius, overheat := float64(r.Temperature)/10, r.Health == "overheat"
+	if r.Temperature == phone.Unknown && !overheat {
+		return
+	}
+	switch {
+	case !c.hot && (celsius >= b.StopHot || overheat):
+		c.hot = true
+		c.hotStops = append(c.hotStops, now)
+	case c.hot && celsius <= b.ResumeHot && !overheat:
+		c.hot = false
+	}
+}
+
+// charge begins at low and ends at high.
+func (c *care) charge(percent int, b Battery) {
+	switch {
+	case percent <= b.Low:
+		c.charging = true
+	case percent >= b.High:
+		c.charging = false
+	}
+}
+
+// cable looks for a battery that empties although it is powered.
+func (c *care) cable(percent int, powered bool, now time.Duration, b Battery, args map[string]any) {
+	if !powered {
+		c.top = level{}
+		c.note("cable", pick(c.power, "cable_no_power"), args)
+		return
+	}
+	if c.top.percent <= percent || now-c.top.at > b.CableTime.of() {
+		c.top = level{percent, now}
+	}
+	c.note("cable", pick(c.top.percent-percent >= b.CableDrop, "cable_weak"), args)
+}
+
+func pick(is bool, code string) string {
+	if is {
+		return code
+	}
+	return ""
+}
+
+// note keeps one finding for each thing that findings are about; "" takes it away.
+func (c *care) note(about, code string, args map[string]any) {
+	if c.notes == nil {
+		c.notes = map[string]Finding{}
+	}
+	delete(c.notes, about)
+	if code != "" {
+		c.notes[about] = finding(code, args)
+	}
+	c.findings = c.findings[:0:0]
+	for _, f := range c.notes {
+		c.findings = append(c.findings, f)
+	}
+}
+
+// careWants gives the act of care that a slot needs now.
+func (k *Keeper) careWants(s *place, now time.Duration) (Rung, bool) {
+	c := &s.care
+	early := c.wanted && !c.hot && now >= c.drained
+	switch {
+	case now < c.retry:
+	case !c.power:
+		return Wake, now >= c.wake || early
+	case !s.PortPower:
+	case now < c.drained:
+		return Rest, true
+	case c.wantRest && (c.hot || !c.wanted):
+		return Rest, true
+	}
+	if now < c.retry || s.confirmed != Fine || k.quarantineOf(s) != nil {
+		return 0, false
+	}
+	switch {
+	case c.tcp && k.o.Config.Phone.CloseTCP && c.may(CloseTCP, now):
+		return CloseTCP, true
+	case c.faked && c.may(Undump, now):
+		return Undump, true
+	}
+	return 0, false
+}
+
+func (c *care) may(r Rung, now time.Duration) bool {
+	return len(recent(slices.Clone(c.acts[r]), now-day)) < carePerDay
+}
+
+// done notes how an act of care ended.
+func (c *care) done(r Rung, how Outcome, now time.Duration, conf Config) {
+	c.retry = now + careRetry
+	if how == Refused {
+		c.retry = now + time.Minute
+		return
+	}
+	if r == CloseTCP || r == Undump {
+		if c.acts == nil {
+			c.acts = map[Rung][]time.Duration{}
+		}
+		c.acts[r] = append(recent(c.acts[r], now-day), now)
+		return
+	}
+	if how != Done {
+		return
+	}
+	c.retry, c.wantRest, c.top = 0, false, level{}
+	c.power = r == Wake
+	rest := conf.Battery.RestFor.of()
+	if c.hot {
+		rest = conf.Battery.CoolFor.of()
+	}
+	if c.wake = now + rest; now < c.drained {
+		c.wake = c.drained
+	}
+}
+
+// drain keeps the power off until a time.
+func (c *care) drain(until time.Duration) { c.drained = until }
+
+// release ends a drain.
+func (c *care) release(now time.Duration) {
+	if c.drained > now {
+		c.drained, c.wake = 0, now
+	}
+}
+
+// resting tells whether the power is off.
+func (c *care) resting() bool { return !c.power }
+
+// clone of the findings, in no order.
+func (c *care) list() []Finding { return slices.Clone(c.findings) }

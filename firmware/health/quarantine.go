@@ -1,0 +1,162 @@
+package health
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Bounds of a quarantine.
+const (
+	ShortestQuarantine = 10 * time.Minute
+	LongestQuarantine  = 7 * day
+)
+
+// Presets are the lengths that people choose from.
+func Presets() []time.Duration {
+	return []time.Duration{10 * time.Minute, 30 * time.Minute, time.Hour, 8 * time.Hour, day, LongestQuarantine}
+}
+
+var (
+	// ErrLength means that a quarantine is too short or too long.
+	ErrLength = errors.New("a quarantine lasts from 10 minutes to 7 days")
+	// ErrNoPhone means that a slot has no phone, and had none.
+	ErrNoPhone = errors.New("no phone is known in this slot")
+)
+
+// byLadder is who gave a quarantine that the ladder ends in.
+const byLadder = "recovery"
+
+// quarantine belongs to a phone: it goes with it to another slot.
+type quarantine struct {
+	By     string
+	Reason string
+	ends   time.Duration // boot time; 0 when there is none and only level is remembered
+	level  int           // how often the ladder gave one since the phone was proven well
+	until  int64         // Unix time of one of before this boot; 0 if it is not known
+	left   time.Duration // of one of before this boot, when it was written
+	dated  bool          // its record has its end as wall time
+	dirty  bool          // its record is to be written with the next orders
+}
+
+// quarantineOf gives the one that holds for a slot, or nil. It ends by itself.
+func (k *Keeper) quarantineOf(s *place) *quarantine {
+	if s.phone == "" {
+		return nil
+	}
+	q := k.phones[s.phone]
+	if q == nil || q.ends == 0 || k.o.Now() >= q.ends {
+		return nil
+	}
+	return q
+}
+
+// isolate begins the quarantine that a ladder ends in; each is twice as long as the one before. A phone that hangs and
+// whose port can be switched loses its power for the time, so that it drains (flutter#144057).
+func (k *Keeper) isolate(s *place, now time.Duration) {
+	q := k.phones[s.phone]
+	if q == nil {
+		q = &quarantine{}
+		k.phones[s.phone] = q
+	}
+	length := k.o.Config.Quarantine.First.of() << min(q.level, 16)
+	length = min(length, k.o.Config.Quarantine.Longest.of())
+	q.level++
+	q.By, q.Reason, q.ends = byLadder, string(s.confirmed), now+length
+	if s.confirmed == Hung && s.PortPower {
+		s.care.drain(q.ends)
+	}
+	k.o.Log.Warn("a phone is left alone: nothing helped", "slot", s.Slot, "phone", s.phone, "for", length, "diagnosis", string(s.confirmed))
+	k.settle(s)
+}
+
+// end finishes a quarantine. The ladder begins anew in the phone's slot.
+func (k *Keeper) end(phone string, q *quarantine) {
+	q.ends = 0
+	for _, s := range k.slots {
+		if s.phone == phone {
+			s.ladder = ladder{at: k.o.Now()}
+			s.care.release(k.o.Now())
+			k.settle(s)
+		}
+	}
+}
+
+// forgive ends what the ladder gave to a phone that is well, and lets a phone that was proven well begin with the
+// shortest one again.
+func (k *Keeper) forgive(s *place) {
+	q := k.phones[s.phone]
+	if q == nil || q.By != byLadder {
+		return
+	}
+	now := k.o.Now()
+	if q.ends > now && s.agreed >= k.o.Config.Probe.Confirm {
+		k.end(s.phone, q)
+	}
+	if q.ends == 0 && s.wellAt > 0 && now-s.wellAt >= k.o.Config.Ladder.ProvenAfter.of() {
+		q.level = 0
+	}
+}
+
+// Quarantine leaves the phone of a slot alone for a time, on behalf of a person. It is on disk when it returns nil.
+func (k *Keeper) Quarantine(slot int, length time.Duration, by, reason string) error {
+	if length < ShortestQuarantine || length > LongestQuarantine {
+		return fmt.Errorf("%w, not %v", ErrLength, length)
+	}
+	return k.change(slot, func(s *place, now time.Duration) {
+		level := 0
+		if q := k.phones[s.phone]; q != nil {
+			level = q.level
+		}
+		k.phones[s.phone] = &quarantine{By: bounded(by), Reason: bounded(reason), ends: now + length, level: level}
+	})
+}
+
+// Release ends the quarantine of a slot's phone, on behalf of a person. It is on disk when it returns nil.
+func (k *Keeper) Release(slot int) error {
+	return k.change(slot, func(s *place, _ time.Duration) {
+		if q := k.phones[s.phone]; q != nil {
+			k.end(s.phone, q)
+		}
+	})
+}
+
+// change lets a person change the quarantine of a slot's phone.
+func (k *Keeper) change(slot int, fn func(*place, time.Duration)) error {
+	k.mu.Lock()
+	s := k.at(slot)
+	if s == nil || s.phone == "" {
+		k.mu.Unlock()
+		return fmt.Errorf("slot %d: %w", slot, ErrNoPhone)
+	}
+	var before *quarantine
+	if q := k.phones[s.phone]; q != nil {
+		copied := *q
+		before = &copied
+	}
+	fn(s, k.o.Now())
+	k.settle(s)
+	phone := s.phone
+	r := Remembered{Slots: map[int]SlotRecord{slot: k.record(s)}, Phones: map[string]PhoneRecord{phone: k.phoneRecord(phone)}}
+	k.mu.Unlock()
+	if err := k.save(r); err != nil {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.phones[phone] = before
+		if before == nil {
+			delete(k.phones, phone)
+		}
+		k.settle(s)
+		return fmt.Errorf("write down the quarantine of slot %d: %w", slot, err)
+	}
+	return nil
+}
+
+// bounded cuts what a person wrote.
+func bounded(s string) string {
+	const most = 200
+	if r := []rune(s); len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return s
+}

@@ -1,0 +1,166 @@
+package health
+
+import (
+	"errors"
+	"testing"
+	"time"
+)
+
+func TestQuarantineEndsByItself(t *testing.T) {
+	b := rack(t, 1)
+	b.pass(time.Minute)
+	for _, d := range Presets() {
+		if err := b.Quarantine(1, d, "lee", "back cover bulges"); err != nil {
+			t.Fatalf("preset %v: %v", d, err)
+		}
+	}
+	if err := b.Quarantine(1, 10*time.Minute, "lee", "back cover bulges"); err != nil {
+		t.Fatal(err)
+	}
+	b.phones[1] = hung(1)
+	b.pass(10*time.Minute - 5*time.Second)
+	if b.state(1) != Quarantined || len(b.acts) != 0 || !b.has(1, "quarantined") {
+		t.Errorf("%s, %v", b.state(1), b.acts)
+	}
+	b.pass(time.Minute)
+	if b.state(1) != Recovering || len(b.acts) == 0 {
+		t.Errorf("after it: %s, %v", b.state(1), b.acts)
+	}
+}
+
+func TestQuarantineOfAPersonStaysWhenThePhoneIsWell(t *testing.T) {
+	b := rack(t, 1)
+	b.pass(time.Minute)
+	if err := b.Quarantine(1, 8*time.Hour, "lee", ""); err != nil {
+		t.Fatal(err)
+	}
+	b.pass(7 * time.Hour)
+	if b.state(1) != Quarantined {
+		t.Errorf("it is %s", b.state(1))
+	}
+	if err := b.Release(1); err != nil || b.state(1) != Well {
+		t.Errorf("after its release %s, %v", b.state(1), err)
+	}
+}
+
+func TestQuarantineOfTheLadderEndsWhenHandsHaveHelped(t *testing.T) {
+	b := rack(t, 1)
+	b.pass(time.Minute)
+	b.phones[1] = gone(1)
+	b.pass(20 * time.Minute)
+	if b.state(1) != Quarantined {
+		t.Fatalf("it is %s", b.state(1))
+	}
+	b.phones[1] = fine(1)
+	b.pass(2 * time.Minute)
+	if b.state(1) != Well {
+		t.Errorf("it is well, and the slot is %s", b.state(1))
+	}
+}
+
+func TestEachQuarantineOfTheLadderIsTwiceAsLongUntilThePhoneIsProvenWell(t *testing.T) {
+	b := rack(t, 1, noPower)
+	b.pass(time.Minute)
+	b.phones[1] = gone(1)
+	var lengths []time.Duration
+	var before time.Duration
+	next := func() time.Duration {
+		t.Helper()
+		for range 24 * 60 {
+			b.pass(time.Minute)
+			if st, _ := b.Status(1); st.State == Quarantined && st.Ends != before {
+				before = st.Ends
+				return (st.Ends - b.now).Round(10 * time.Minute)
+			}
+		}
+		t.Fatal("no quarantine within a day")
+		return 0
+	}
+	for range 3 {
+		lengths = append(lengths, next())
+	}
+	if lengths[0] != 30*time.Minute || lengths[1] != time.Hour || lengths[2] != 2*time.Hour {
+		t.Errorf("lengths %v", lengths)
+	}
+	b.phones[1] = fine(1)
+	b.pass(b.conf.Ladder.ProvenAfter.of() + time.Minute)
+	b.phones[1] = gone(1)
+	if got := next(); got != 30*time.Minute {
+		t.Errorf("after it was proven well: %v", got)
+	}
+}
+
+func TestQuarantineSurvivesRestarts(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		trusted bool          // before the restart
+		after   bool          // and after it
+		off     time.Duration // how long the board is off
+		set     time.Duration // by how much the clock is wrong afterwards
+		min     time.Duration // what is left at least
+		max     time.Duration // and at most
+	}{
+		{"at once", true, true, time.Second, 0, 50 * time.Minute, 51 * time.Minute},
+		{"half an hour later", true, true, 30 * time.Minute, 0, 20 * time.Minute, 21 * time.Minute},
+		{"two hours later", true, true, 2 * time.Hour, 0, 0, 0},
+		{"no clock afterwards: it never ends early", true, false, 2 * time.Hour, 0, time.Hour, time.Hour},
+		{"no clock before", false, true, time.Minute, 0, time.Hour, time.Hour},
+		{"the clock was set back by a year: it is not longer than it was", true, true, time.Minute, -365 * day, time.Hour, time.Hour},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := rack(t, 1)
+			b.trusted = c.trusted
+			b.pass(time.Minute)
+			if err := b.Quarantine(1, time.Hour, "lee", "battery"); err != nil {
+				t.Fatal(err)
+			}
+			b.pass(10 * time.Minute)
+			b.trusted, b.wall = c.after, b.wall.Add(c.set)
+			b.restart(c.off)
+			st, _ := b.Status(1)
+			left := st.Ends - b.now
+			if st.Ends == 0 {
+				left = 0
+			}
+			if left < c.min-time.Minute || left > c.max || (c.max > 0) != (st.State == Quarantined) {
+				t.Errorf("%s, left %v", st.State, left)
+			}
+		})
+	}
+}
+
+func TestAClockThatComesLaterDatesWhatWasRemembered(t *testing.T) {
+	b := rack(t, 1)
+	b.pass(time.Minute)
+	b.phones[1] = gone(1)
+	b.pass(10 * time.Minute) // two port cycles
+	b.trusted, b.phones[1] = false, fine(1)
+	b.restart(25 * time.Hour)
+	b.pass(time.Minute)
+	if got := b.today(b.at(1), PortCycle, b.now); got != 2 {
+		t.Errorf("without a clock %d port cycles count", got)
+	}
+	b.trusted = true
+	b.pass(5 * time.Second)
+	if got := b.today(b.at(1), PortCycle, b.now); got != 0 {
+		t.Errorf("with the clock %d port cycles of yesterday count", got)
+	}
+}
+
+func TestLengthsOutOfBoundsAreRefused(t *testing.T) {
+	b := rack(t, 2)
+	b.phones[2] = gone(2)
+	b.pass(time.Minute)
+	for _, d := range []time.Duration{0, -time.Hour, ShortestQuarantine - 1, LongestQuarantine + 1} {
+		if err := b.Quarantine(1, d, "lee", ""); !errors.Is(err, ErrLength) {
+			t.Errorf("%v: %v", d, err)
+		}
+	}
+	if err := b.Quarantine(2, time.Hour, "lee", ""); !errors.Is(err, ErrNoPhone) {
+		t.Errorf("an empty slot: %v", err)
+	}
+	b.memory.fault = errors.New("disk full")
+	if err := b.Quarantine(1, time.Hour, "lee", ""); !errors.Is(err, b.memory.fault) || b.state(1) != Well {
+		t.Errorf("what cannot be written down does not hold: %v, %s", err, b.state(1))
+	}
+}

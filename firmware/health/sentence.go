@@ -1,0 +1,58 @@
+package health
+
+import (
+	"embed"
+	"fmt"
+	"sync"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"phonerack/sync/wire"
+)
+
+//go:embed catalogue/en.toml catalogue/zh.toml
+var catalogueFiles embed.FS
+
+// catalogue holds what is said in one language.
+type catalogue struct {
+	Missing string           `toml:"missing"` // stands for an argument that was not given
+	words                    // of a code of another version
+	Finding map[string]words `toml:"finding"` // by code
+}
+
+// words say a finding: a few words, why, and what to do.
+type words struct {
+	Title string `toml:"title"`
+	Why   string `toml:"why"`
+	Do    string `toml:"do"`
+}
+
+var catalogues = sync.OnceValue(func() map[string]catalogue {
+	all := map[string]catalogue{}
+	for _, lang := range wire.Languages() {
+		b, err := catalogueFiles.ReadFile("catalogue/" + lang + ".toml")
+		if err != nil {
+			panic(err)
+		}
+		var c catalogue
+		if err := toml.Unmarshal(b, &c); err != nil {
+			panic(fmt.Sprintf("catalogue of %s: %v", lang, err))
+		}
+		all[lang] = c
+	}
+	return all
+})
+
+// Say is the finding in one of wire.Languages, English for another: a few words, an explanation, and a suggested
+// action. Each is one line of plain text with its arguments bounded and escaped, as wire.Fill does it.
+func (f Finding) Say(lang string) (title, why, do string) {
+	c, ok := catalogues()[lang]
+	if !ok {
+		c = catalogues()["en"]
+	}
+	w, args := c.Finding[f.Code], f.Args
+	if w.Title == "" {
+		w, args = c.words, map[string]any{"code": f.Code}
+	}
+	return wire.Fill(w.Title, c.Missing, args), wire.Fill(w.Why, c.Missing, args), wire.Fill(w.Do, c.Missing, args)
+}

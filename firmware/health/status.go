@@ -1,0 +1,123 @@
+package health
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// settle computes the state of a slot anew and logs its change. k.mu is held.
+func (k *Keeper) settle(s *place) {
+	is := k.stateNow(s)
+	if is == s.state {
+		return
+	}
+	now := k.o.Now()
+	k.o.Log.Info("health of a slot changed", "slot", s.Slot, "state", string(is), "diagnosis", string(s.confirmed), "was", string(s.state), "phone", s.phone)
+	s.state, s.since = is, now
+}
+
+// stateNow is the state that follows from everything that is known. k.mu is held.
+func (k *Keeper) stateNow(s *place) State {
+	now := k.o.Now()
+	switch {
+	case k.maintenance || s.hands:
+		return Maintenance
+	case k.quarantineOf(s) != nil:
+		return Quarantined
+	case s.care.resting():
+		return Resting
+	case s.confirmed == "":
+		return Starting
+	case k.stale(s, now):
+		return UnknownHow
+	}
+	is := stateOf(s.confirmed)
+	if is == Recovering && (!k.o.Config.Ladder.Enabled || s.ladder.spent) {
+		return NeedsHands
+	}
+	if is == Well && len(k.extras(s, now)) > 0 {
+		return Attention
+	}
+	return is
+}
+
+// stale tells whether the last look is too old to say anything (STF#560): orders apart, during which nobody looks.
+func (k *Keeper) stale(s *place, now time.Duration) bool {
+	return s.hub.busy == nil && now >= s.deaf && now-max(s.seen.at, s.deaf) > k.o.Config.Probe.FreshFor.of()
+}
+
+// Status tells how a slot is; false if the board has no such slot.
+func (k *Keeper) Status(slot int) (Status, bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	s := k.at(slot)
+	if s == nil {
+		return Status{}, false
+	}
+	return k.status(s), true
+}
+
+// All tells how all slots are, by number.
+func (k *Keeper) All() []Status {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	all := make([]Status, len(k.slots))
+	for i, s := range k.slots {
+		all[i] = k.status(s)
+	}
+	return all
+}
+
+func (k *Keeper) status(s *place) Status {
+	k.settle(s) // time alone may have changed it
+	now := k.o.Now()
+	st := Status{Slot: s.Slot, State: s.state, Since: s.since, Others: k.extras(s, now), Paused: s.care.hot || s.state != Well && s.state != Attention}
+	is := s.confirmed
+	if is == "" || k.stale(s, now) && s.state == UnknownHow {
+		is = Unknown
+	}
+	if s.state == Starting && s.confirmed == "" {
+		is = Booting
+	}
+	st.Main = finding(string(is), map[string]any{"slot": s.Slot, "phone": s.phone, "holder": s.seen.look.Holder, "kind": s.seen.look.Kind})
+	switch {
+	case s.state == Maintenance:
+		st.Others = append(st.Others, finding("maintenance", map[string]any{"slot": s.Slot}))
+	case s.state == Resting:
+		st.Main = finding("resting", map[string]any{"slot": s.Slot})
+	}
+	if q := k.quarantineOf(s); q != nil {
+		st.Ends = q.ends
+		st.Others = append(st.Others, finding("quarantined", map[string]any{"slot": s.Slot, "by": q.By, "left": (q.ends - now).Round(time.Second), "reason": q.Reason}))
+	}
+	if b := s.hub.busy; b != nil && b.Slot == s.Slot {
+		order := *b
+		st.Ordered, st.Rung = &order, b.Rung.String()
+	} else if s.state == Recovering {
+		st.Rung, st.Next = s.ladder.from.String(), max(s.ladder.at, s.deaf)
+	}
+	return st
+}
+
+// extras are the findings about a phone besides its diagnosis.
+func (k *Keeper) extras(s *place, now time.Duration) []Finding {
+	all := append(s.care.list(), k.key(s, now)...)
+	if n := len(recent(slices.Clone(s.losses), now-time.Hour)); n >= k.o.Config.Ladder.Flaps {
+		all = append(all, finding("cable_suspect", map[string]any{"slot": s.Slot, "losses": n}))
+	}
+	slices.SortFunc(all, func(a, b Finding) int { return cmp.Compare(a.Code, b.Code) })
+	return slices.CompactFunc(all, func(a, b Finding) bool { return a.Code == b.Code })
+}
+
+// Count gives how many slots are in each state, those with none too.
+func (k *Keeper) Count() map[State]int {
+	counts := map[State]int{}
+	for _, s := range States() {
+		counts[s] = 0
+	}
+	for _, s := range k.All() {
+		counts[s.State]++
+	}
+	return counts
+}
