@@ -183,6 +183,7 @@ func TestABatteryThatEmptiesOnACableIsSaid(t *testing.T) {
 // openstf#426, #1151, flutter#140399: batteries swell.
 func TestFlutter140399_ABatteryThatIsHotAgainAndAgainMaySwell(t *testing.T) {
 	b := rack(t, 1, noPower)
+	b.step = 30 * time.Second
 	for i := range 3 {
 		b.pass(time.Hour)
 		b.Battery(1, charge(50, 375))
@@ -206,6 +207,7 @@ func TestOpenPortIsReportedAndClosed(t *testing.T) {
 			b.conf.Phone.CloseTCP = closes
 			b.restart(0)
 			b.pass(time.Minute)
+			b.step = 30 * time.Second
 			b.TCP(1, true)
 			if !b.has(1, "tcp_open") || b.state(1) != Attention {
 				t.Errorf("it is %s", b.state(1))
@@ -238,6 +240,7 @@ func TestStorage(t *testing.T) {
 
 func TestNoPhoneIsLeftForTheDaysAfterWhichItForgetsTheKey(t *testing.T) {
 	b := rack(t, 4, windows)
+	b.step = 30 * time.Second
 	last, longest := map[int]time.Duration{}, time.Duration(0)
 	b.helps = func(o Order) Outcome {
 		switch o.Rung {
@@ -248,7 +251,7 @@ func TestNoPhoneIsLeftForTheDaysAfterWhichItForgetsTheKey(t *testing.T) {
 		}
 		return Done
 	}
-	for b.now < 20*day {
+	for b.now < 2*day {
 		b.pass(30 * time.Minute)
 		for n := 1; n <= 3; n++ { // the fourth is never charged
 			if b.state(n) == Well {

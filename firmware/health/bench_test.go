@@ -56,6 +56,7 @@ type bench struct {
 	acts    []string            // "30s slot 1 reopen (offline)"
 	quiet   map[int]bool        // slots that are not looked at
 	looks   map[int][]time.Duration
+	step    time.Duration // of pass
 }
 
 var start = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
@@ -64,7 +65,7 @@ var start = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
 func rack(t testing.TB, slots int, change ...func(*bench)) *bench {
 	t.Helper()
 	b := &bench{
-		t: t, conf: Defaults(), memory: &memory{}, wall: start, trusted: true,
+		t: t, step: 5 * time.Second, conf: Defaults(), memory: &memory{}, wall: start, trusted: true,
 		phones: map[int]func() Look{}, quiet: map[int]bool{}, looks: map[int][]time.Duration{},
 	}
 	for n := 1; n <= slots; n++ {
@@ -102,7 +103,6 @@ func (b *bench) restart(off time.Duration) {
 // pass moves the time on in steps, looks when looks are due, and carries out orders.
 func (b *bench) pass(d time.Duration) {
 	b.t.Helper()
-	const step = 5 * time.Second
 	for end := b.now + d; b.now < end; {
 		due, _ := b.Due()
 		for _, n := range due {
@@ -125,8 +125,8 @@ func (b *bench) pass(d time.Duration) {
 				b.Done(o, how)
 			}
 		}
-		b.now += step
-		b.wall = b.wall.Add(step)
+		b.now += b.step
+		b.wall = b.wall.Add(b.step)
 	}
 }
 

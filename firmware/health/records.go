@@ -225,7 +225,7 @@ func (k *Keeper) date(now time.Duration) {
 	k.undated = false
 	past := func(ledger []entry) {
 		for i, e := range ledger {
-			if age := wall.Sub(time.Unix(e.unix, 0)); e.number == 0 && e.unix != 0 && age > 0 {
+			if age := wall.Sub(time.Unix(e.unix, 0)); e.unix != 0 && age > 0 {
 				ledger[i].at = now - age
 			}
 		}

@@ -75,8 +75,5 @@ func plan(d Diagnosis) []Rung {
 	return nil // for hands, or nothing is wrong
 }
 
-// power tells whether a rung switches power.
-func (r Rung) power() bool { return r == PortCycle || r == HubCycle || r == Rest || r == Wake }
-
 // ladder tells whether a rung belongs to the ladder.
 func (r Rung) ladder() bool { return r <= HubCycle }
