@@ -172,8 +172,8 @@ func (k *Keeper) careWants(s *place, now time.Duration) (Rung, bool) {
 	switch {
 	case now < c.retry:
 	case !c.power:
-		return Wake, now >= c.wake || early
-	case !s.PortPower:
+		return Wake, now >= max(c.wake, c.drained) || early
+	case !s.PortPower || s.notCut:
 	case now < c.drained:
 		return Rest, true
 	case c.wantRest && (c.hot || !c.wanted):

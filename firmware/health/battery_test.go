@@ -80,13 +80,6 @@ func TestPowerComesBackAfterARest(t *testing.T) {
 			b.Battery(1, charge(80, c.tenths))
 			b.pass(5 * time.Second)
 			off := b.now
-			b.phones[1] = gone(1)
-			b.helps = func(o Order) Outcome {
-				if o.Rung == Wake {
-					b.phones[1] = fine(1)
-				}
-				return Done
-			}
 			b.pass(25 * time.Second)
 			b.Wanted(1, c.wanted)
 			b.pass(6 * time.Hour)
@@ -104,6 +97,43 @@ func TestPowerComesBackAfterARest(t *testing.T) {
 				t.Errorf("a phone without power was taken for a dead one: %v", b.acts)
 			}
 		})
+	}
+}
+
+func TestAPhoneThatSomebodyWaitsForIsNotPutToRestUnlessItIsHot(t *testing.T) {
+	b := rack(t, 1, windows)
+	b.pass(time.Minute)
+	b.Wanted(1, true)
+	b.Battery(1, charge(90, 300))
+	b.pass(time.Minute)
+	if len(b.acts) != 0 {
+		t.Errorf("%v", b.acts)
+	}
+	b.Battery(1, charge(90, 380))
+	b.pass(time.Minute)
+	if b.rungsOf(1) != "rest" {
+		t.Errorf("hot: %v", b.acts)
+	}
+}
+
+// UH#319, #617: a port that is off and whose phone stays.
+func TestUH319_APortThatDoesNotCutPowerIsNotReliedOn(t *testing.T) {
+	b := rack(t, 1, windows)
+	b.uncut = true
+	b.pass(time.Minute)
+	b.Battery(1, charge(90, 300))
+	b.pass(time.Minute)
+	b.Battery(1, charge(90, 300))
+	b.pass(time.Hour)
+	if b.rungsOf(1) != "rest" || b.state(1) != Attention || !b.has(1, "port_not_cut") {
+		t.Errorf("the phone answers, and the slot is %s: %v", b.state(1), b.acts)
+	}
+	b.Switchable(1, false)
+	b.Battery(1, charge(90, 300))
+	b.phones[1] = gone(1)
+	b.pass(time.Hour)
+	if b.rungsOf(1) != "rest" || b.state(1) != Quarantined {
+		t.Errorf("it is %s: %v", b.state(1), b.acts)
 	}
 }
 
@@ -242,15 +272,6 @@ func TestNoPhoneIsLeftForTheDaysAfterWhichItForgetsTheKey(t *testing.T) {
 	b := rack(t, 4, windows)
 	b.step = 30 * time.Second
 	last, longest := map[int]time.Duration{}, time.Duration(0)
-	b.helps = func(o Order) Outcome {
-		switch o.Rung {
-		case Rest:
-			b.phones[o.Slot] = gone(o.Slot)
-		case Wake:
-			b.phones[o.Slot] = fine(o.Slot)
-		}
-		return Done
-	}
 	for b.now < 2*day {
 		b.pass(30 * time.Minute)
 		for n := 1; n <= 3; n++ { // the fourth is never charged

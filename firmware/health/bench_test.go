@@ -55,6 +55,8 @@ type bench struct {
 	helps   func(Order) Outcome // carries out an order; nil: Done
 	acts    []string            // "30s slot 1 reopen (offline)"
 	quiet   map[int]bool        // slots that are not looked at
+	off     map[int]bool        // ports without power
+	uncut   bool                // the ports cut nothing
 	looks   map[int][]time.Duration
 	step    time.Duration // of pass
 }
@@ -66,7 +68,7 @@ func rack(t testing.TB, slots int, change ...func(*bench)) *bench {
 	t.Helper()
 	b := &bench{
 		t: t, step: 5 * time.Second, conf: Defaults(), memory: &memory{}, wall: start, trusted: true,
-		phones: map[int]func() Look{}, quiet: map[int]bool{}, looks: map[int][]time.Duration{},
+		phones: map[int]func() Look{}, quiet: map[int]bool{}, off: map[int]bool{}, looks: map[int][]time.Duration{},
 	}
 	for n := 1; n <= slots; n++ {
 		b.places = append(b.places, Place{Slot: n, Hub: fmt.Sprintf("1-%d", (n-1)/4+1), PortPower: true, HubPower: true})
@@ -107,7 +109,10 @@ func (b *bench) pass(d time.Duration) {
 		due, _ := b.Due()
 		for _, n := range due {
 			b.looks[n] = append(b.looks[n], b.now)
-			if !b.quiet[n] {
+			switch {
+			case b.off[n]:
+				b.Look(n, Look{Bus: BusEmpty})
+			case !b.quiet[n]:
 				b.Look(n, b.phones[n]())
 			}
 		}
@@ -123,6 +128,9 @@ func (b *bench) pass(d time.Duration) {
 			}
 			if how != "" {
 				b.Done(o, how)
+			}
+			if how == Done && (o.Rung == Rest || o.Rung == Wake) {
+				b.off[o.Slot] = o.Rung == Rest && !b.uncut
 			}
 		}
 		b.now += b.step

@@ -38,6 +38,8 @@ type Options struct {
 type Keeper struct {
 	o Options
 
+	saving sync.Mutex // held from the making of a record until it is on disk, so that no older one comes last; before mu
+
 	mu          sync.Mutex // guards what follows; not held while Memory works
 	slots       []*place   // by number
 	hubs        map[string]*hub
@@ -73,6 +75,8 @@ type place struct {
 	losses    []time.Duration
 	leased    bool
 	hands     bool // maintenance of this slot
+	notCut    bool // its port was off, and the phone stayed
+	present   int  // looks in a row that saw a phone at a port that is off
 	dirty     bool // its record is to be written with the next orders
 
 	ladder ladder
@@ -162,6 +166,12 @@ func (k *Keeper) Leased(slot int, is bool) {
 	}
 }
 
+// Switchable tells what was found out about a port: one that does not cut VBUS is not used to recover or rest a phone
+// (UH#319, UH#617). The board's word counts until then.
+func (k *Keeper) Switchable(slot int, is bool) {
+	k.with(slot, func(s *place, _ time.Duration) { s.PortPower, s.notCut = is, false })
+}
+
 // Maintain switches maintenance of a slot, or of the whole rack for slot 0. In maintenance no order is given.
 func (k *Keeper) Maintain(slot int, is bool) {
 	k.mu.Lock()
@@ -189,7 +199,7 @@ func (k *Keeper) Look(slot int, l Look) {
 	if busy := s.hub.busy; now < s.deaf || busy != nil && (busy.Slot == slot || busy.Rung == HubCycle) {
 		return
 	}
-	if !s.care.power && l.Bus == BusEmpty {
+	if !s.care.power && !k.uncut(s, l) {
 		return // its power is off
 	}
 	k.meet(s, l)
@@ -207,6 +217,20 @@ func (k *Keeper) Look(slot int, l Look) {
 		k.confirm(s, is, now)
 	}
 	k.settle(s)
+}
+
+// uncut tells whether the phone of a port that was switched off is still there: looks in a row have to agree. Such a
+// port cuts data at most (UH#319), or came back by itself (UH#96), and is not switched off again.
+func (k *Keeper) uncut(s *place, l Look) bool {
+	if l.Bus == BusEmpty || l.Bus == "" {
+		s.present = 0
+		return false
+	}
+	if s.present++; s.present < k.o.Config.Probe.Confirm {
+		return false
+	}
+	s.care.power, s.notCut, s.present = true, true, 0
+	return true
 }
 
 // meet notes which phone a look is of. Another phone than before begins anew.
@@ -284,6 +308,8 @@ func (k *Keeper) Retry(slot int) {
 
 // Forget says that a slot is empty on purpose: its phone is not missed.
 func (k *Keeper) Forget(slot int) error {
+	k.saving.Lock()
+	defer k.saving.Unlock()
 	k.mu.Lock()
 	s := k.at(slot)
 	if s == nil {
@@ -295,7 +321,11 @@ func (k *Keeper) Forget(slot int) error {
 	k.settle(s)
 	r := Remembered{Slots: map[int]SlotRecord{slot: k.record(s)}}
 	k.mu.Unlock()
-	return k.save(r)
+	if err := k.save(r); err != nil {
+		k.with(slot, func(s *place, _ time.Duration) { s.dirty = true })
+		return fmt.Errorf("write down that slot %d is empty: %w", slot, err)
+	}
+	return nil
 }
 
 func (k *Keeper) save(r Remembered) error {

@@ -157,6 +157,27 @@ func TestOpenstf842_AHubIsCycledForTwoLostSlots(t *testing.T) {
 	}
 }
 
+// STF README: a whole group that dies at once shares a hub.
+func TestAHubThatLosesAllItsPhonesIsNamed(t *testing.T) {
+	b := rack(t, 8)
+	b.pass(time.Minute)
+	for n := 1; n <= 4; n++ {
+		b.phones[n] = gone(n)
+		if all := b.Hubs(); len(all) != 0 {
+			t.Errorf("%d of 4 gone: %+v", n-1, all)
+		}
+		b.pass(time.Minute)
+	}
+	if all := b.Hubs(); codes(all) != "hub_lost" || all[0].Args["hub"] != "1-1" || all[0].Args["count"] != 4 || all[0].Alarm() != PowerAlarm {
+		t.Errorf("%+v", all)
+	}
+	b.phones[2] = fine(2)
+	b.pass(20 * time.Minute)
+	if all := b.Hubs(); len(all) != 0 {
+		t.Errorf("one is back: %+v", all)
+	}
+}
+
 func TestAHubWithALeasedSlotIsNotCycled(t *testing.T) {
 	b := rack(t, 4)
 	b.pass(time.Minute)

@@ -9,8 +9,10 @@ import (
 
 // Orders gives out what is to be done now. Each order counts from here on, and is on disk if it is one of power or a
 // reboot or reset; it holds its hub until Done, or until a bound has passed. If the records cannot be written, nothing
-// is given out. Only one caller may ask at a time.
+// is given out.
 func (k *Keeper) Orders() ([]Order, error) {
+	k.saving.Lock()
+	defer k.saving.Unlock()
 	orders, r := k.decide()
 	if len(r.Slots)+len(r.Phones) > 0 {
 		if err := k.save(r); err != nil {

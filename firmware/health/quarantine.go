@@ -123,6 +123,8 @@ func (k *Keeper) Release(slot int) error {
 
 // change lets a person change the quarantine of a slot's phone.
 func (k *Keeper) change(slot int, fn func(*place, time.Duration)) error {
+	k.saving.Lock()
+	defer k.saving.Unlock()
 	k.mu.Lock()
 	s := k.at(slot)
 	if s == nil || s.phone == "" {

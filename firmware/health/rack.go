@@ -21,7 +21,7 @@ const (
 
 var alarms = map[string]Alarm{
 	"database_recovered": FaultAlarm, "database_full": FaultAlarm, "disk_full": FaultAlarm, "disk_worn": FaultAlarm, "memory_low": FaultAlarm,
-	"controller_hot": FaultAlarm, "service_crashing": FaultAlarm, "under_voltage": PowerAlarm, "broker_lost": CloudAlarm,
+	"controller_hot": FaultAlarm, "service_crashing": FaultAlarm, "under_voltage": PowerAlarm, "hub_lost": PowerAlarm, "broker_lost": CloudAlarm,
 }
 
 // Alarm is the finding's.

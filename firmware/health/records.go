@@ -202,6 +202,11 @@ func (k *Keeper) recall(r Remembered, now time.Duration) {
 			q.left = q.ends - now
 		}
 		k.phones[phone] = q
+		for _, s := range k.slots {
+			if s.phone == phone && q.By == byLadder && q.Reason == string(Hung) && s.PortPower {
+				s.care.drain(q.ends)
+			}
+		}
 	}
 	k.undated = true
 	k.date(now)

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -198,4 +199,40 @@ func TestRecordsThatCannotBeReadAreLeftOut(t *testing.T) {
 	if st, _ := k.Status(1); st.State != Starting {
 		t.Errorf("%+v", st)
 	}
+}
+
+func TestAKeeperMayBeUsedByMany(t *testing.T) {
+	s, r := open(t, filepath.Join(t.TempDir(), "db"))
+	defer s.Close()
+	k := keeper(t, r, time.Hour)
+	var all sync.WaitGroup
+	for n := 1; n <= 2; n++ {
+		all.Go(func() {
+			for range 50 {
+				k.Look(n, fine(n)())
+				k.Look(n, Look{Bus: BusEmpty})
+				k.Look(n, Look{Bus: BusEmpty})
+				k.Battery(n, charge(50, 300))
+				k.All()
+			}
+		})
+	}
+	all.Go(func() {
+		for range 10 {
+			orders, err := k.Orders()
+			if err != nil {
+				t.Error(err)
+			}
+			for _, o := range orders {
+				k.Done(o, Done)
+			}
+		}
+	})
+	all.Go(func() {
+		for range 10 {
+			k.Quarantine(1, time.Hour, "lee", "") // an error while there is no phone yet
+			k.Release(1)
+		}
+	})
+	all.Wait()
 }
