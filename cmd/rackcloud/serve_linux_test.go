@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -14,7 +15,11 @@ import (
 	bolt "go.etcd.io/bbolt"
 	"go.uber.org/goleak"
 
+	"phonerack/cloud/api"
 	"phonerack/cloud/fleet"
+	"phonerack/cloud/planner"
+	"phonerack/cloud/store"
+	"phonerack/cloud/vault"
 	"phonerack/sync/link"
 	"phonerack/sync/wire"
 )
@@ -34,6 +39,7 @@ type served struct {
 	admin string
 	api   string
 	dir   string
+	log   *bytes.Buffer // to be read after stop
 	stop  func()
 }
 
@@ -61,7 +67,7 @@ func serve(t testing.TB, dir string, flags ...string) *served {
 	if len(words) != 7 {
 		t.Fatalf("got %q", line[:n])
 	}
-	s := &served{t: t, api: strings.Trim(words[2], ","), admin: strings.Trim(words[4], ","), dir: dir}
+	s := &served{t: t, api: strings.Trim(words[2], ","), admin: strings.Trim(words[4], ","), dir: dir, log: &log}
 	stopped := false
 	s.stop = func() {
 		if stopped {
@@ -199,6 +205,64 @@ func ask[A any](t testing.TB, l *link.Link, kind wire.Kind, typ wire.Type, body 
 		return a, err
 	}
 	return a, m.Decode(&a)
+}
+
+// TestAProfileWhoseKeyCannotBeOpenedIsNamedAtTheStart: the others go on, and its key is entered again.
+func TestAProfileWhoseKeyCannotBeOpenedIsNamedAtTheStart(t *testing.T) {
+	dir := t.TempDir()
+	s := serve(t, dir)
+	key := filepath.Join(dir, "key")
+	if err := os.WriteFile(key, []byte("a-provider-key-0123456789\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"good", "bad"} {
+		s.do("provider", "add", name, "--provider", "anthropic", "--model", "m", "--timeout", "5s", "--key", key)
+	}
+	bad := decode[[]api.Provider](t, s.do("provider", "activate", "bad"))[0]
+	s.stop()
+
+	// Sealed by an installation with another key-encryption key.
+	path := filepath.Join(dir, "foreign")
+	if _, err := vault.Generate(path); err != nil {
+		t.Fatal(err)
+	}
+	foreign, err := vault.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sealed, err := foreign.Seal(planner.CredentialBinding("default", bad.ID, 2), vault.NewSecret([]byte("x")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := store.Open(t.Context(), "sqlite:"+filepath.Join(dir, "state", "cloud.db"), store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.RotateCredential(t.Context(), store.Scope{Tenant: "default", Actor: "test"}, bad.ID, sealed, vault.KeyID(sealed), 2)
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+
+	s = serve(t, dir)
+	states := func() map[string]string {
+		found := map[string]string{}
+		for _, p := range decode[[]api.Provider](t, s.do("provider", "list")) {
+			found[p.Name] = p.State
+		}
+		return found
+	}
+	if got := states(); got["good"] != "ok" || got["bad"] != "undecryptable" {
+		t.Errorf("the profiles are %v", got)
+	}
+	s.do("provider", "rotate", "bad", "--key", key)
+	if got := states(); got["bad"] != "ok" {
+		t.Errorf("with its key entered again it is %v", got)
+	}
+	s.stop()
+	said := s.log.String()
+	if n := strings.Count(said, "the key of a provider profile cannot be decrypted"); n != 1 || !strings.Contains(said, "bad") || !strings.Contains(said, "provider rotate") {
+		t.Errorf("told %d times: %s", n, said)
+	}
 }
 
 func TestATaskGoesFromTheOperatorThroughARackAndBack(t *testing.T) {
