@@ -1,18 +1,12 @@
 package board
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
-
-	"github.com/pelletier/go-toml/v2"
+	"time"
 )
 
 const (
@@ -21,21 +15,33 @@ const (
 	maxSlot  = 999 // largest slot number: three digits fit every label and page
 	maxLabel = 32  // runes
 	maxPorts = 6   // ports in a path: the root port and one for each of five hubs, USB's limit
+	maxHubs  = 128
 )
 
-// Board is a board file that has passed every check.
+// Board is a board file that has passed every check. What the file leaves out is filled in from its
+// model and with the defaults that docs/boards.md lists.
 type Board struct {
-	Name  string `toml:"name"`
-	Slots []Slot `toml:"slot"` // ordered by number
+	Name  string
+	Model string // the model that the file builds upon; "" for none
+
+	Controllers []Controller
+	Uplink      string // port path of what the rack reaches its network by; "" when that is not on USB
+	Power       Power
+	Hubs        []Hub // in the order of the file
+	LEDs        []LED
+	Button      *Button // nil for none
+	Slots       []Slot  // ordered by number
 }
 
 // Slot is a physical place for one phone: one USB port.
 type Slot struct {
-	Number int    `toml:"number"` // 1 to 999, unique
-	Path   string `toml:"path"`   // USB port path such as "1-1.2", unique
-	Label  string `toml:"label"`  // what is written on the rack; "" for none
-	Row    int    `toml:"row"`    // place in the rack, from 1; 0 when not given
-	Column int    `toml:"column"` // place in the rack, from 1; 0 when not given
+	Number int    // 1 to 999, unique
+	Path   string // USB port path such as "1-1.2", unique
+	Label  string // what is written on the rack; "" for none
+	Row    int    // place in the rack, from 1; 0 when not given
+	Column int    // place in the rack, from 1; 0 when not given
+	Hub    string // name of the nearest hub of the file that the slot lies behind; "" for none
+	Port   int    // port of that hub that leads to the slot; 0 without a hub
 }
 
 // String names the slot as people do.
@@ -46,26 +52,129 @@ func (s Slot) String() string {
 	return fmt.Sprintf("slot %d (%s)", s.Number, s.Label)
 }
 
+// Controller is a USB host controller and how much it can hold.
+type Controller struct {
+	Name    string
+	Buses   []int // numbers of its buses; a USB 3 controller has two
+	Devices int   // how many devices it can address, hubs included, root hubs not
+}
+
+// Power says how switching is spread over time.
+type Power struct {
+	Stagger    time.Duration // least time between two things that are switched on
+	Concurrent int           // how many may be switched, or settle, at the same time
+}
+
+// Hub is a USB hub that slots refer to.
+type Hub struct {
+	Name      string
+	Path      string // its port path on the USB 2 side
+	Companion string // port path of its SuperSpeed half; "" when the hub or its cable is USB 2
+	Ports     int    // number of ports; 0 when not given
+	Feed      Feed
+	Line      Line // for Lines: active means that the hub has power
+
+	OverCurrent *Line // active while the hub takes too much; nil for none
+
+	On      bool          // state that is wanted while nobody has said otherwise
+	OffTime time.Duration // how long off when it is cycled, at least MinOff
+	Settle  time.Duration // after it was switched on, until the next one may be and until it must answer
+}
+
+// MinOff is the shortest time without power: shorter ones make devices vanish until the next plug
+// (mvp/uhubctl#23: "connect-debounce failed" after cycles of 0.5 s).
+const MinOff = 2 * time.Second
+
+// Feed is the kind of a hub's power.
+type Feed string
+
+// Kinds of a hub's power.
+const (
+	Unswitched Feed = "none"  // always on
+	Lines      Feed = "line"  // the whole hub, by a GPIO line
+	PortPower  Feed = "ports" // each port, by requests to the hub
+)
+
+// Line is a GPIO line: either a name, as the kernel has it, or a chip's label and an offset. A
+// chip's number is no way to name it: it changes between kernels.
+type Line struct {
+	Name      string `toml:"line"`
+	Chip      string `toml:"chip"`
+	Offset    int    `toml:"offset"`
+	ActiveLow bool   `toml:"active_low"`
+}
+
+// String names the line as gpioinfo shows it.
+func (l Line) String() string {
+	if l.Name != "" {
+		return l.Name
+	}
+	return fmt.Sprintf("%s %d", l.Chip, l.Offset)
+}
+
+// LED is an indicator with one light, or with one a colour.
+type LED struct {
+	Name   string
+	Lights []Light
+}
+
+// Light is one light of an LED.
+type Light struct {
+	Colour Colour
+	Sysfs  []string // names below /sys/class/leds, the first one that is there is used
+	Line   *Line    // used when there is no name
+}
+
+// Colour of a light.
+type Colour string
+
+// Colours: a light of an LED with a single one is Plain.
+const (
+	Plain Colour = "light"
+	Green Colour = "green"
+	Red   Colour = "red"
+)
+
+// Button is a push button.
+type Button struct {
+	Line
+	Pull string `toml:"pull"` // "up", "down", "none", or "" to leave it as the board has it
+}
+
 // SlotAt gives the slot whose port path is path.
 func (b *Board) SlotAt(path string) (Slot, bool) {
-	return b.find(func(s Slot) bool { return s.Path == path })
+	return first(b.Slots, func(s Slot) bool { return s.Path == path })
 }
 
 // Slot gives the slot with the number n.
 func (b *Board) Slot(n int) (Slot, bool) {
-	return b.find(func(s Slot) bool { return s.Number == n })
+	return first(b.Slots, func(s Slot) bool { return s.Number == n })
 }
 
-func (b *Board) find(is func(Slot) bool) (Slot, bool) {
-	if i := slices.IndexFunc(b.Slots, is); i >= 0 {
-		return b.Slots[i], true
+// Hub gives the hub with this name.
+func (b *Board) Hub(name string) (Hub, bool) {
+	return first(b.Hubs, func(h Hub) bool { return h.Name == name })
+}
+
+func first[T any](list []T, is func(T) bool) (T, bool) {
+	if i := slices.IndexFunc(list, is); i >= 0 {
+		return list[i], true
 	}
-	return Slot{}, false
+	var none T
+	return none, false
 }
 
 // Load reads and checks a board file. The error joins every fault found, each a Fault or a fault
 // of reading the file.
 func Load(path string) (*Board, error) {
+	data, err := read(path)
+	if err != nil {
+		return nil, err
+	}
+	return parse(path, data)
+}
+
+func read(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("read board file: %w", err)
@@ -78,7 +187,7 @@ func Load(path string) (*Board, error) {
 	if len(data) > maxFile {
 		return nil, fmt.Errorf("board file %s is larger than %d bytes: is it a board file?", path, maxFile)
 	}
-	return parse(path, data)
+	return data, nil
 }
 
 // Fault is one thing wrong in a board file.
@@ -96,130 +205,9 @@ func (f Fault) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %s", f.File, f.Line, f.Column, f.Text)
 }
 
-// parse checks the text of a board file; file names it in faults.
-func parse(file string, data []byte) (*Board, error) {
-	var b Board
-	decoder := toml.NewDecoder(strings.NewReader(string(data)))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&b); err != nil {
-		return nil, syntaxFaults(file, err)
-	}
-	c := checker{file: file, at: Positions(data)}
-	c.board(&b)
-	if err := errors.Join(c.faults...); err != nil {
-		return nil, err
-	}
-	slices.SortFunc(b.Slots, func(x, y Slot) int { return cmp.Compare(x.Number, y.Number) })
-	return &b, nil
-}
-
-// syntaxFaults turns the decoder's errors into faults.
-func syntaxFaults(file string, err error) error {
-	if strict, ok := errors.AsType[*toml.StrictMissingError](err); ok {
-		var faults []error
-		for _, e := range strict.Errors {
-			line, column := e.Position()
-			faults = append(faults, Fault{file, line, column, fmt.Sprintf("unknown key %q: remove it or mend its spelling", strings.Join(e.Key(), "."))})
-		}
-		return errors.Join(faults...)
-	}
-	if e, ok := errors.AsType[*toml.DecodeError](err); ok {
-		line, column := e.Position()
-		return Fault{file, line, column, strings.TrimPrefix(e.Error(), "toml: ")}
-	}
-	return Fault{File: file, Text: strings.TrimPrefix(err.Error(), "toml: ")}
-}
-
-// port matches 1 to 255 without leading zeros.
-const port = `(?:[1-9]|[1-9][0-9]|1[0-9]{2}|2[0-4][0-9]|25[0-5])`
-
-// validPath is a bus and one to maxPorts ports.
-var validPath = regexp.MustCompile(fmt.Sprintf(`^%[1]s-%[1]s(\.%[1]s){0,%[2]d}$`, port, maxPorts-1))
-
-// checker collects the faults of a board file.
-type checker struct {
-	file   string
-	at     map[string]Position
-	faults []error
-}
-
-func (c *checker) fault(key, format string, args ...any) {
-	p := c.at[key]
-	c.faults = append(c.faults, Fault{c.file, p.Line, p.Column, fmt.Sprintf(format, args...)})
-}
-
-// slotFault reports a fault at a slot's key, or at the slot's heading when the key is absent.
-func (c *checker) slotFault(i int, key, format string, args ...any) {
-	at := fmt.Sprintf("slot[%d].%s", i, key)
-	if _, ok := c.at[at]; !ok {
-		at = fmt.Sprintf("slot[%d]", i)
-	}
-	c.fault(at, format, args...)
-}
-
-func (c *checker) board(b *Board) {
-	if b.Name == "" {
-		c.fault("name", `the board has no name: add name = "..." at the top`)
-	}
-	c.text("name", b.Name, func(text string) { c.fault("name", "%s", text) })
-	if len(b.Slots) == 0 {
-		c.fault("slot", "the board has no slots: add a [[slot]] with number and path for each USB port that may hold a phone")
-	}
-	if len(b.Slots) > maxSlots {
-		c.fault("slot", "the board has %d slots, more than %d", len(b.Slots), maxSlots)
-		return
-	}
-	for i, s := range b.Slots {
-		c.slot(i, s)
-	}
-	c.unique(b.Slots)
-}
-
-func (c *checker) slot(i int, s Slot) {
-	if s.Number < 1 || s.Number > maxSlot {
-		c.slotFault(i, "number", "slot number %d: give each slot a number from 1 to %d", s.Number, maxSlot)
-	}
-	if !validPath.MatchString(s.Path) {
-		c.slotFault(i, "path", `port path %q of slot %d is not of the form "1-2.3" (bus, root port, then a port for each hub, at most %d)`, s.Path, s.Number, maxPorts-1)
-	}
-	c.text("label", s.Label, func(text string) { c.slotFault(i, "label", "slot %d: %s", s.Number, text) })
-	if s.Row < 0 || s.Column < 0 || s.Row > maxSlot || s.Column > maxSlot {
-		c.slotFault(i, "row", "slot %d: row and column count from 1 to %d", s.Number, maxSlot)
-	}
-}
-
-// text checks a text that is shown to people.
-func (c *checker) text(key, s string, fault func(text string)) {
-	switch {
-	case utf8.RuneCountInString(s) > maxLabel:
-		fault(fmt.Sprintf("%s is longer than %d characters: shorten it", key, maxLabel))
-	case strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }):
-		fault(key + " holds characters that cannot be shown: remove them")
-	}
-}
-
-// unique refuses two slots with one number or port, and a slot at a port where another slot's hub must be.
-func (c *checker) unique(slots []Slot) {
-	numbers, paths := map[int]int{}, map[string]int{}
-	for i, s := range slots {
-		if j, ok := numbers[s.Number]; ok {
-			c.slotFault(i, "number", "slot number %d is used twice: the other is at port %s", s.Number, slots[j].Path)
-		} else {
-			numbers[s.Number] = i
-		}
-		if j, ok := paths[s.Path]; ok {
-			c.slotFault(i, "path", "port %s is given to slot %d and to slot %d: a port is one slot", s.Path, slots[j].Number, s.Number)
-		} else {
-			paths[s.Path] = i
-		}
-	}
-	for i, s := range slots {
-		for hub := parent(s.Path); hub != ""; hub = parent(hub) {
-			if j, ok := paths[hub]; ok {
-				c.slotFault(i, "path", "port %s of slot %d lies behind port %s, which is slot %d: a port holds a hub or a phone, not both", s.Path, s.Number, hub, slots[j].Number)
-			}
-		}
-	}
+// Behind reports whether the port path lies behind the hub at the port path hub.
+func Behind(path, hub string) bool {
+	return strings.HasPrefix(path, hub+".")
 }
 
 // parent gives the port of the hub that a port belongs to, "" for a root port.
