@@ -51,6 +51,7 @@ type commands struct {
 	Skill     skillCommands  `cmd:"" help:"List, register and check skills."`
 	Task      taskCommands   `cmd:"" help:"Run and follow tasks."`
 	Frame     frameCommands  `cmd:"" help:"Sign and check messages between rack and cloud."`
+	Board     boardCommands  `cmd:"" help:"Check board files, and find out which USB port is which slot."`
 	MCP       mcpCommand     `cmd:"" name:"mcp" help:"Serve one MCP client on standard input and output: skills, and the phones of this rack."`
 	Actions   actionsCommand `cmd:"" help:"List what rackd can be asked for, with schemas."`
 }

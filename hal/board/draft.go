@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -120,6 +121,8 @@ func replace(path string, text []byte) error {
 		return err
 	}
 	defer folder.Close()
-	folder.Sync() // Windows cannot; there the rename alone has to do
+	if err := folder.Sync(); err != nil && runtime.GOOS != "windows" { // which cannot: there the rename alone has to do
+		return err
+	}
 	return nil
 }
