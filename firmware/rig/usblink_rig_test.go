@@ -32,10 +32,15 @@ func smallAndroid(t *testing.T, version int) *android.Device {
 }
 
 // TestOurHostOverTheBoardsUSB runs the tests that usb/adb/usblink has for a board: ten phones at once, of all Android
-// versions, on hubs, on a hub in a hub and on ports of the controller; behind two of them is a real adbd.
+// versions, on hubs, on a hub in a hub and on ports of the controller; behind two of them is a real adbd. The
+// tests that hal/gpio has for a board run there too: a board of their own would take half a minute more.
 func TestOurHostOverTheBoardsUSB(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "usblink.test")
 	if err := rig.Build(t.Context(), program, "test", "-c", "-tags", "board", "./usb/adb/usblink"); err != nil {
+		t.Fatal(err)
+	}
+	lines := filepath.Join(t.TempDir(), "gpio.test")
+	if err := rig.BuildPortable(t.Context(), lines, "test", "-c", "-tags", "board", "./hal/gpio"); err != nil {
 		t.Fatal(err)
 	}
 	adbds := startAdbd(t, 2)
@@ -45,7 +50,7 @@ func TestOurHostOverTheBoardsUSB(t *testing.T) {
 	b := boot(t, rig.BoardConfig{
 		Hubs:   []rig.Hub{{Path: "1-1", Ports: 8}, {Path: "1-2", Ports: 4}, {Path: "1-1.8", Ports: 4}},
 		Ports:  ports,
-		Files:  map[string]string{"/bin/usblink.test": program},
+		Files:  map[string]string{"/bin/usblink.test": program, "/bin/gpio.test": lines},
 		Memory: 1024,
 	})
 	ctx := within(t, 10*time.Minute)
@@ -85,6 +90,11 @@ func TestOurHostOverTheBoardsUSB(t *testing.T) {
 		t.Errorf("exit code %d, %v", exit, err)
 	}
 	t.Logf("in the guest:\n%s", output)
+	output, exit, err = b.Run(ctx, "gpio.test -test.v -test.run '^TestBoard' 2>&1")
+	if err != nil || exit != 0 {
+		t.Errorf("lines: exit code %d, %v", exit, err)
+	}
+	t.Logf("lines, in the guest:\n%s", output)
 	for i, p := range phones {
 		for _, v := range p.Violations() {
 			t.Errorf("at %s the host broke a rule: %+v", ports[i], v)

@@ -1,0 +1,163 @@
+package power
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// absent is the generation of a hub that was not there yet.
+const absent = -1
+
+// How often what is wrong is put right before it is left alone, and for how long.
+const (
+	maxInARow = 3
+	rest      = 10 * time.Minute
+	calm      = time.Minute // as wanted for so long: it begins to count anew
+)
+
+// Run applies what is wanted, then looks again and again whether it still is: hubs that have come anew
+// power all their ports, kernels give power back, somebody pulls a plug. It ends with its context, when
+// nothing of it runs any more.
+func (s *Supply) Run(ctx context.Context) error {
+	began := time.Now()
+	for _, o := range s.outlets {
+		s.note(o, func() { o.offAt = began }) // what is off now may be so since a moment ago
+	}
+	generations := map[string]int{}
+	s.renewed(generations)
+	s.putRight(ctx, nil)
+	tick := time.NewTicker(s.config.Poll)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		case <-s.wake:
+		}
+		anew := s.renewed(generations)
+		if len(anew) > 0 {
+			// A hub may be silent for three seconds, and its own power-up undoes what is done meanwhile.
+			if err := sleep(ctx, min(3*time.Second, s.config.Silence)); err != nil {
+				return err
+			}
+		}
+		s.putRight(ctx, anew)
+	}
+}
+
+// renewed tells which hubs have enumerated since the last call.
+func (s *Supply) renewed(generations map[string]int) map[string]bool {
+	anew := map[string]bool{}
+	for _, o := range s.outlets {
+		now, ok := s.config.Hubs.Generation(o.HubPath)
+		was, known := generations[o.HubPath]
+		switch {
+		case !known && !ok:
+			generations[o.HubPath] = absent
+		case !ok: // gone: it has another number when it comes back
+		case known && was != now:
+			anew[o.HubPath] = true
+			fallthrough
+		default:
+			generations[o.HubPath] = now
+		}
+	}
+	return anew
+}
+
+// putRight makes each outlet what is wanted of it, hubs beside each other. anew are the paths of
+// hubs that have just enumerated: power there is the reset's doing.
+func (s *Supply) putRight(ctx context.Context, anew map[string]bool) {
+	var hubs sync.WaitGroup
+	defer hubs.Wait()
+	for name := range s.hubs {
+		hubs.Go(func() {
+			for _, o := range s.outlets {
+				if o.Hub == name && ctx.Err() == nil {
+					s.putOutletRight(ctx, o, anew[o.HubPath])
+				}
+			}
+		})
+	}
+}
+
+// putOutletRight is a no-op for an outlet that is as wanted, that is being switched, or that was put
+// right in vain.
+func (s *Supply) putOutletRight(ctx context.Context, o *outlet, reset bool) {
+	s.mu.Lock()
+	wanted, resting := o.record.On, time.Now().Before(o.restAfter)
+	skip := s.maintenance || resting
+	s.mu.Unlock()
+	if skip || len(s.hubs[o.Hub]) > 0 { // or something is done on the hub just now
+		return
+	}
+	on, ok := s.isOn(ctx, o)
+	if !ok {
+		return // silent, or gone with its hub: the next look may find it
+	}
+	if on == wanted {
+		return
+	}
+	rested := false
+	s.note(o, func() {
+		if time.Since(o.wrongAt) > calm {
+			o.inARow = 0
+		}
+		o.wrongAt = time.Now()
+		o.inARow++
+		if o.inARow > maxInARow {
+			o.inARow, o.restAfter, rested = 0, time.Now().Add(rest), true
+		}
+		switch {
+		case wanted:
+		case reset:
+			o.resets++
+		default:
+			o.repowered++
+		}
+	})
+	s.log.Warn("power is not as wanted", "outlet", o.Name, "wanted", wanted, "after_reset", reset, "left_alone", rested)
+	if rested {
+		s.leaveAlone(o, wanted)
+		return
+	}
+	doing := "switching off"
+	if wanted {
+		doing = "switching on"
+	}
+	err := s.operate(ctx, o, doing, Automatic, func() error {
+		if s.wanted(o) != wanted {
+			return nil // somebody has changed it while we waited for the hub
+		}
+		if wanted {
+			return s.turnOn(ctx, o)
+		}
+		return s.cutOff(ctx, o) // whether it stays off is for the next look
+	})
+	if err != nil && !errors.Is(err, ErrMaintenance) && ctx.Err() == nil {
+		s.log.Warn("power could not be put right", "outlet", o.Name, "wanted", wanted, "error", err)
+	}
+}
+
+func (s *Supply) wanted(o *outlet) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return o.record.On
+}
+
+// leaveAlone notes that an outlet does not stay as it was put.
+func (s *Supply) leaveAlone(o *outlet, wanted bool) {
+	if wanted {
+		s.note(o, func() { o.fault = ErrNotSet })
+		return
+	}
+	s.mu.Lock()
+	r := o.record
+	s.mu.Unlock()
+	r.Cut = Repowers
+	err := s.save(o, r)
+	s.note(o, func() { o.fault = errors.Join(&NotCutError{o.Name, Repowers}, err) })
+}
