@@ -141,8 +141,15 @@ type Button struct {
 	Pull string `toml:"pull"` // "up", "down", "none", or "" to leave it as the board has it
 }
 
-// SlotAt gives the slot whose port path is path.
+// SlotAt gives the slot whose port path is path. A phone that came up at SuperSpeed is on the other half of its
+// hub; its slot is found all the same when the hub's companion is in the file.
 func (b *Board) SlotAt(path string) (Slot, bool) {
+	for _, h := range b.Hubs {
+		if h.Companion != "" && Behind(path, h.Companion) {
+			path = h.Path + path[len(h.Companion):]
+			break
+		}
+	}
 	return first(b.Slots, func(s Slot) bool { return s.Path == path })
 }
 

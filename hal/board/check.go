@@ -176,24 +176,27 @@ func (c *checker) places(b *Board) {
 	for i, s := range b.Slots {
 		for _, h := range b.Hubs {
 			switch {
-			case s.Path == h.Path || Behind(h.Path, s.Path):
+			case leads(s.Path, h.Path) || leads(s.Path, h.Companion):
 				c.slotFault(i, "path", "port %s is slot %d, and hub %s is at %s: a port holds a hub or a phone, not both", s.Path, s.Number, h.Name, h.Path)
 			case s.Hub == h.Name:
 				c.slotOnHub(b, i, s, h)
 			}
 		}
-		if b.Uplink != "" && (s.Path == b.Uplink || Behind(b.Uplink, s.Path)) {
+		if leads(s.Path, b.Uplink) {
 			c.slotFault(i, "path", "port %s is slot %d and leads to the uplink: a port is one of the two", s.Path, s.Number)
 		}
 	}
 }
 
 func (c *checker) slotOnHub(b *Board, i int, s Slot, h Hub) {
-	at := fmt.Sprintf("%s.%d", h.Path, s.Port)
+	at, twin := fmt.Sprintf("%s.%d", h.Path, s.Port), ""
+	if h.Companion != "" {
+		twin = fmt.Sprintf("%s.%d", h.Companion, s.Port)
+	}
 	switch {
 	case h.Ports > 0 && s.Port > h.Ports:
 		c.slotFault(i, "port", "slot %d is on port %d of hub %s, which has %d ports", s.Number, s.Port, h.Name, h.Ports)
-	case h.Feed == PortPower && (at == b.Uplink || Behind(b.Uplink, at)):
+	case h.Feed == PortPower && (leads(at, b.Uplink) || leads(twin, b.Uplink)):
 		c.slotFault(i, "path", "slot %d shares port %d of hub %s with the uplink, which is never switched: give the slot another port, or add a [[hub]] with the path %s", s.Number, s.Port, h.Name, at)
 	case h.Feed == PortPower && s.Path != at:
 		c.slotFault(i, "path", "slot %d lies behind a further hub at port %d of hub %s: that port must not be switched; add a [[hub]] with the path %s", s.Number, s.Port, h.Name, at)

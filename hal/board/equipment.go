@@ -112,12 +112,17 @@ func (c *checker) hubs(b *Board, list []fileHub) {
 			}
 			paths[half.path] = h.Name
 		}
-		if h.Feed == Lines && b.Uplink != "" && (b.Uplink == h.Path || Behind(b.Uplink, h.Path)) {
+		if h.Feed == Lines && (leads(h.Path, b.Uplink) || leads(h.Companion, b.Uplink)) {
 			c.faultIn(at, "line", `hub %s at %s is fed by line %s, and the uplink at %s depends on it: switching it would cut the rack off; write power = "none", or connect the uplink elsewhere`,
 				h.Name, h.Path, h.Line, b.Uplink)
 		}
 		b.Hubs = append(b.Hubs, h)
 	}
+}
+
+// leads reports whether the way to the port path goes through the port, or ends there.
+func leads(port, path string) bool {
+	return port != "" && path != "" && (path == port || Behind(path, port))
 }
 
 func (c *checker) hub(at string, f fileHub) Hub {

@@ -88,6 +88,9 @@ func TestBoardFileDescribesTheWholeRack(t *testing.T) {
 	if two.Path != "1-1.2.3" || two.Hub != "B" || two.Port != 3 {
 		t.Errorf("slot 2: %+v", two)
 	}
+	if s, ok := b.SlotAt("2-1.2.3"); !ok || s.Number != 2 {
+		t.Errorf("a phone at SuperSpeed is in %v, %v", s, ok)
+	}
 	// 1-1, 1-1.1, 1-1.1.4, 1-1.2, 2-1, 2-1.2; the uplink; two phones.
 	if u := b.Uses(); len(u) != 1 || u[0].Hubs != 6 || u[0].Others != 1 || u[0].Phones != 2 {
 		t.Errorf("uses %v", u)
@@ -95,42 +98,48 @@ func TestBoardFileDescribesTheWholeRack(t *testing.T) {
 }
 
 func TestFaultsOfEquipment(t *testing.T) {
-	change := func(old, with string) string {
-		if strings.Count(equipped, old) == 0 {
-			t.Fatalf("no %q in the file", old)
+	change := func(pairs ...string) string { // what is there, then what takes its place
+		text := equipped
+		for i := 0; i < len(pairs); i += 2 {
+			if !strings.Contains(text, pairs[i]) {
+				t.Fatalf("no %q in the file", pairs[i])
+			}
+			text = strings.Replace(text, pairs[i], pairs[i+1], 1)
 		}
-		return strings.Replace(equipped, old, with, 1)
+		return text
 	}
 	for name, c := range map[string]struct{ text, want string }{
-		"unknown model":           {change("rpi4", "rpi44"), `b.toml:2:1: no model is called "rpi44": choose one of cm4, emulated, generic, rpi4, rpi5`},
-		"uplink form":             {change(`"1-1.4"`, `"usb0"`), `b.toml:5:1: port path "usb0" of the uplink is not of the form`},
-		"line cuts the uplink":    {change(`path = "1-1.1"`, `path = "1-1"`), "b.toml:15:1: hub A at 1-1 is fed by line HUB1_PWR, and the uplink at 1-1.4 depends on it"},
-		"slot is the uplink":      {change(`path = "1-1.1.4.2"`, `path = "1-1.4"`), "b.toml:40:1: port 1-1.4 is slot 1 and leads to the uplink"},
-		"port shared with uplink": {change(`path = "1-1.4"`, `path = "1-1.2.3.1"`), "shares port 3 of hub B with the uplink"},
-		"no line":                 {change("line = \"HUB1_PWR\"\n", ""), `b.toml:11:3: hub A needs a GPIO line`},
-		"chip number":             {change(`line = "HUB1_PWR"`, "chip = \"gpiochip0\"\noffset = 2"), `b.toml:15:1: hub A: chip "gpiochip0" is a number that changes`},
-		"name and chip":           {change(`line = "HUB1_PWR"`, "line = \"X\"\nchip = \"pinctrl-rp1\""), "hub A names its line and a chip with offset"},
-		"line without use":        {change(`power = "line"`, `power = "none"`), `b.toml:15:1: hub A names a GPIO line, but its power is "none"`},
-		"unknown power":           {change(`power = "line"`, `power = "magic"`), `b.toml:14:1: power of hub A is "magic"`},
-		"default":                 {change(`default = "off"`, `default = "maybe"`), `b.toml:17:1: default of hub A is "maybe"`},
-		"short off":               {change(`"8s"`, `"500ms"`), "b.toml:18:1: off_time is 500ms: choose 2s to 1m0s"},
-		"no duration":             {change(`"8s"`, `"8"`), `b.toml:18:12: hub.off_time: "8" is no duration`},
-		"concurrency zero":        {change("concurrent = 3", "concurrent = 0"), "b.toml:9:1: concurrent is 0"},
-		"two of a name":           {change(`name = "B"`, `name = "A"`), "b.toml:21:1: two hubs are called A"},
-		"two at a place":          {change(`path = "1-1.2"`, `path = "1-1.1"`), "b.toml:22:1: hub A and hub B are both at 1-1.1"},
-		"companion on its bus":    {change("2-1.2", "1-3"), `b.toml:23:1: companion "1-3" of hub B`},
-		"line used twice":         {change(`line = "GPIO3"`, `line = "HUB1_PWR"`), "b.toml:34:1: line HUB1_PWR is used for hub A and for the button"},
-		"button's pull":           {change(`pull = "up"`, `pull = "left"`), `b.toml:36:1: pull of the button is "left"`},
-		"LED without light":       {change("green = { sysfs = [\"rack:green\", \"ACT\"] }\nred = { chip = \"pinctrl-bcm2711\", offset = 17, active_low = true }\n", ""), "b.toml:28:3: LED rack has no light"},
-		"LED escape":              {change(`"rack:green"`, `"../../x"`), `b.toml:30:1: LED rack: "../../x" is no name below /sys/class/leds`},
-		"hub not there":           {change(`hub = "B"`, `hub = "C"`), `b.toml:44:1: slot 2 is on hub "C", which is not in the file`},
-		"port with a dot bare":    {change("port = 3", "port = 3.1"), "b.toml:45:1: slot 2: write the port as a whole number, or between quotes"},
-		"port beyond":             {change("port = 3", "port = 5"), "b.toml:45:1: slot 2 is on port 5 of hub B, which has 4 ports"},
-		"chain port":              {change("port = 3", `port = "3.1"`), "slot 2 lies behind a further hub at port 3 of hub B: that port must not be switched; add a [[hub]] with the path 1-1.2.3"},
-		"path and port":           {change("port = 3", "port = 3\npath = \"1-1.2.3\""), "slot 2 has a path and a hub with port"},
-		"slot where the hub is":   {change(`path = "1-1.1.4.2"`, `path = "1-1.2"`), "port 1-1.2 is slot 1, and hub B is at 1-1.2"},
-		"bus of two controllers":  {equipped + "[[controller]]\nname = \"x\"\nbuses = [1, 1]\ndevices = 9\n", "bus 1 belongs to controller x and to x"},
-		"number as text":          {change("ports = 4", `ports = "4"`), "b.toml:24:9: hub.ports has a wrong value: give it a whole number"},
+		"unknown model":              {change("rpi4", "rpi44"), `b.toml:2:1: no model is called "rpi44": choose one of cm4, emulated, generic, rpi4, rpi5`},
+		"uplink form":                {change(`"1-1.4"`, `"usb0"`), `b.toml:5:1: port path "usb0" of the uplink is not of the form`},
+		"line cuts the uplink":       {change(`path = "1-1.1"`, `path = "1-1"`), "b.toml:15:1: hub A at 1-1 is fed by line HUB1_PWR, and the uplink at 1-1.4 depends on it"},
+		"line cuts it at SuperSpeed": {change(`path = "1-1.1"`, "path = \"1-1.1\"\ncompanion = \"2-1\"", `path = "1-1.4"`, `path = "2-1.4"`), "b.toml:16:1: hub A at 1-1.1 is fed by line HUB1_PWR, and the uplink at 2-1.4"},
+		"port shared at SuperSpeed":  {change(`path = "1-1.4"`, `path = "2-1.2.3"`), "slot 2 shares port 3 of hub B with the uplink"},
+		"slot is the uplink":         {change(`path = "1-1.1.4.2"`, `path = "1-1.4"`), "b.toml:40:1: port 1-1.4 is slot 1 and leads to the uplink"},
+		"port shared with uplink":    {change(`path = "1-1.4"`, `path = "1-1.2.3.1"`), "shares port 3 of hub B with the uplink"},
+		"no line":                    {change("line = \"HUB1_PWR\"\n", ""), `b.toml:11:3: hub A needs a GPIO line`},
+		"chip number":                {change(`line = "HUB1_PWR"`, "chip = \"gpiochip0\"\noffset = 2"), `b.toml:15:1: hub A: chip "gpiochip0" is a number that changes`},
+		"name and chip":              {change(`line = "HUB1_PWR"`, "line = \"X\"\nchip = \"pinctrl-rp1\""), "hub A names its line and a chip with offset"},
+		"line without use":           {change(`power = "line"`, `power = "none"`), `b.toml:15:1: hub A names a GPIO line, but its power is "none"`},
+		"unknown power":              {change(`power = "line"`, `power = "magic"`), `b.toml:14:1: power of hub A is "magic"`},
+		"default":                    {change(`default = "off"`, `default = "maybe"`), `b.toml:17:1: default of hub A is "maybe"`},
+		"short off":                  {change(`"8s"`, `"500ms"`), "b.toml:18:1: off_time is 500ms: choose 2s to 1m0s"},
+		"no duration":                {change(`"8s"`, `"8"`), `b.toml:18:12: hub.off_time: "8" is no duration`},
+		"concurrency zero":           {change("concurrent = 3", "concurrent = 0"), "b.toml:9:1: concurrent is 0"},
+		"two of a name":              {change(`name = "B"`, `name = "A"`), "b.toml:21:1: two hubs are called A"},
+		"two at a place":             {change(`path = "1-1.2"`, `path = "1-1.1"`), "b.toml:22:1: hub A and hub B are both at 1-1.1"},
+		"companion on its bus":       {change("2-1.2", "1-3"), `b.toml:23:1: companion "1-3" of hub B`},
+		"line used twice":            {change(`line = "GPIO3"`, `line = "HUB1_PWR"`), "b.toml:34:1: line HUB1_PWR is used for hub A and for the button"},
+		"button's pull":              {change(`pull = "up"`, `pull = "left"`), `b.toml:36:1: pull of the button is "left"`},
+		"LED without light":          {change("green = { sysfs = [\"rack:green\", \"ACT\"] }\nred = { chip = \"pinctrl-bcm2711\", offset = 17, active_low = true }\n", ""), "b.toml:28:3: LED rack has no light"},
+		"LED escape":                 {change(`"rack:green"`, `"../../x"`), `b.toml:30:1: LED rack: "../../x" is no name below /sys/class/leds`},
+		"hub not there":              {change(`hub = "B"`, `hub = "C"`), `b.toml:44:1: slot 2 is on hub "C", which is not in the file`},
+		"port with a dot bare":       {change("port = 3", "port = 3.1"), "b.toml:45:1: slot 2: write the port as a whole number, or between quotes"},
+		"port beyond":                {change("port = 3", "port = 5"), "b.toml:45:1: slot 2 is on port 5 of hub B, which has 4 ports"},
+		"chain port":                 {change("port = 3", `port = "3.1"`), "slot 2 lies behind a further hub at port 3 of hub B: that port must not be switched; add a [[hub]] with the path 1-1.2.3"},
+		"path and port":              {change("port = 3", "port = 3\npath = \"1-1.2.3\""), "slot 2 has a path and a hub with port"},
+		"slot where the hub is":      {change(`path = "1-1.1.4.2"`, `path = "1-1.2"`), "port 1-1.2 is slot 1, and hub B is at 1-1.2"},
+		"bus of two controllers":     {equipped + "[[controller]]\nname = \"x\"\nbuses = [1, 1]\ndevices = 9\n", "bus 1 belongs to controller x and to x"},
+		"number as text":             {change("ports = 4", `ports = "4"`), "b.toml:24:9: hub.ports has a wrong value: give it a whole number"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := parse("b.toml", []byte(c.text))

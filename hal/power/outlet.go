@@ -25,6 +25,7 @@ type Outlet struct {
 	Hub     string // one outlet of a hub is switched at a time
 	HubPath string // port path of the hub
 	Path    string // port path of all that loses power: of the hub, or of the port
+	Twin    string // the same on the hub's SuperSpeed half; "" for none
 	Slots   []int
 	Switch  Switch
 
@@ -57,7 +58,7 @@ func Outlets(b *board.Board, pins map[string]Pin, usb *USB) ([]Outlet, error) {
 	var all []Outlet
 	var missing error
 	for _, h := range b.Hubs {
-		o := Outlet{Name: "hub " + h.Name, Hub: h.Name, HubPath: h.Path, Path: h.Path, Default: h.On, OffTime: h.OffTime, Settle: h.Settle}
+		o := Outlet{Name: "hub " + h.Name, Hub: h.Name, HubPath: h.Path, Path: h.Path, Twin: h.Companion, Default: h.On, OffTime: h.OffTime, Settle: h.Settle}
 		switch h.Feed {
 		case board.Lines:
 			if pins[h.Name] == nil {
@@ -78,6 +79,9 @@ func Outlets(b *board.Board, pins map[string]Pin, usb *USB) ([]Outlet, error) {
 				}
 				port := o
 				port.Name, port.Path, port.Slots = fmt.Sprintf("hub %s port %d", h.Name, s.Port), s.Path, []int{s.Number}
+				if h.Companion != "" {
+					port.Twin = fmt.Sprintf("%s.%d", h.Companion, s.Port)
+				}
 				port.Switch = usb.Port(h.Path, h.Companion, s.Port)
 				all = append(all, port)
 			}
@@ -88,7 +92,8 @@ func Outlets(b *board.Board, pins map[string]Pin, usb *USB) ([]Outlet, error) {
 
 // cuts reports whether the port path loses its power, or its way to the controller, with the outlet.
 func (o *Outlet) cuts(path string) bool {
-	return path != "" && (path == o.Path || strings.HasPrefix(path, o.Path+"."))
+	under := func(top string) bool { return top != "" && (path == top || strings.HasPrefix(path, top+".")) }
+	return under(o.Path) || under(o.Twin)
 }
 
 // Cut says what taking an outlet's power does, as far as it was seen.

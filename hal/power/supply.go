@@ -217,10 +217,13 @@ func (s *Supply) Set(ctx context.Context, name string, on bool, by By) error {
 	}
 	s.log.Info("power", "outlet", name, "on", on, "by", by)
 	return s.operate(ctx, o, doing, by, func() error {
-		if on {
-			return s.turnOn(ctx, o)
+		if !on {
+			return s.turnOff(ctx, o)
 		}
-		return s.turnOff(ctx, o)
+		if is, ok := s.isOn(ctx, o); ok && is {
+			return nil // nothing is touched that is as wanted
+		}
+		return s.turnOn(ctx, o)
 	})
 }
 

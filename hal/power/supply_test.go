@@ -97,7 +97,7 @@ func one(change func(p *powertest.Port)) []powertest.Port {
 func TestCycleTakesThePowerForItsTime(t *testing.T) {
 	bubble(t, hub("A", "1-1", 2), func(r *rack) {
 		begin := time.Now()
-		if err := r.Cycle(t.Context(), "A1", power.Automatic); err != nil {
+		if err := r.Cycle(r.t.Context(), "A1", power.Automatic); err != nil {
 			t.Error(err)
 		}
 		events := r.bench.Events()
@@ -138,7 +138,7 @@ func TestLiesOfHubsAreRecognised(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, one(c.port), func(r *rack) {
 				r.bench.Blind = c.blind
-				err := r.Cycle(t.Context(), "A1", power.Automatic)
+				err := r.Cycle(r.t.Context(), "A1", power.Automatic)
 				s := r.state("A1")
 				if s.Cut != c.cut || c.check != nil && !c.check(r, s) {
 					t.Errorf("%q, want %q; %+v", s.Cut, c.cut, s)
@@ -166,7 +166,7 @@ func TestHardwareThatDoesNothingIsTold(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, one(port), func(r *rack) {
 				begin := time.Now()
-				err := r.Cycle(t.Context(), "A1", power.Person)
+				err := r.Cycle(r.t.Context(), "A1", power.Person)
 				if !errors.Is(err, power.ErrNotSet) && !errors.Is(err, powertest.ErrSilent) {
 					t.Error(err)
 				}
@@ -180,10 +180,10 @@ func TestHardwareThatDoesNothingIsTold(t *testing.T) {
 
 func TestWhatIsProvedIsNotForgotten(t *testing.T) {
 	bubble(t, one(func(p *powertest.Port) { p.DataOnly = true }), func(r *rack) {
-		r.Cycle(t.Context(), "A1", power.Person)
+		r.Cycle(r.t.Context(), "A1", power.Person)
 		r.bench.Blind = true
 		r.Supply = r.supply(1) // a new process
-		if err := r.Cycle(t.Context(), "A1", power.Person); err == nil || r.state("A1").Cut != power.DataOnly {
+		if err := r.Cycle(r.t.Context(), "A1", power.Person); err == nil || r.state("A1").Cut != power.DataOnly {
 			t.Errorf("%v, %v", r.state("A1").Cut, err)
 		}
 	})
@@ -191,19 +191,19 @@ func TestWhatIsProvedIsNotForgotten(t *testing.T) {
 
 func TestPowerIsOffForTwoSecondsAtLeast(t *testing.T) {
 	bubble(t, hub("A", "1-1", 1), func(r *rack) {
-		if err := r.Set(t.Context(), "A1", false, power.Person); err != nil {
+		if err := r.Set(r.t.Context(), "A1", false, power.Person); err != nil {
 			t.Error(err)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		ctx, cancel := context.WithTimeout(r.t.Context(), 100*time.Millisecond)
 		defer cancel()
 		for range 3 { // ended early while it is off
 			r.Set(ctx, "A1", false, power.Person)
 		}
-		if err := r.Set(t.Context(), "A1", true, power.Person); err != nil {
+		if err := r.Set(r.t.Context(), "A1", true, power.Person); err != nil {
 			t.Error(err)
 		}
 		// A cycle whose caller goes away gives the power back, not too early.
-		ctx, cancel = context.WithTimeout(t.Context(), 300*time.Millisecond)
+		ctx, cancel = context.WithTimeout(r.t.Context(), 300*time.Millisecond)
 		defer cancel()
 		if err := r.Cycle(ctx, "A1", power.Person); !errors.Is(err, context.DeadlineExceeded) {
 			t.Error(err)
@@ -222,7 +222,7 @@ func TestPowerIsOffForTwoSecondsAtLeast(t *testing.T) {
 
 func TestWantedStateOutlivesTheProcess(t *testing.T) {
 	bubble(t, hub("A", "1-1", 3), func(r *rack) {
-		if err := r.Set(t.Context(), "A2", false, power.Person); err != nil {
+		if err := r.Set(r.t.Context(), "A2", false, power.Person); err != nil {
 			t.Error(err)
 		}
 		r.bench.Reset("1-1") // all ports are on again, and the process is a new one
@@ -231,6 +231,9 @@ func TestWantedStateOutlivesTheProcess(t *testing.T) {
 			time.Sleep(10 * time.Second)
 			if r.bench.Powered("A2") || !r.bench.Powered("A1") || !r.bench.Powered("A3") {
 				t.Error("the wanted state was not applied")
+			}
+			if s := r.state("A2"); s.Repowered != 0 || s.Resets != 0 {
+				t.Errorf("the hub is blamed for what was so before: %+v", s)
 			}
 		})
 		r.bench.AllOff() // and the mains were off
@@ -247,7 +250,16 @@ func TestWantedStateOutlivesTheProcess(t *testing.T) {
 func TestStoreThatFailsSwitchesNothing(t *testing.T) {
 	bubble(t, hub("A", "1-1", 1), func(r *rack) {
 		r.store.Fault = errors.New("disk full")
-		if err := r.Set(t.Context(), "A1", false, power.Person); !errors.Is(err, r.store.Fault) || len(r.bench.Events()) > 0 {
+		if err := r.Set(r.t.Context(), "A1", false, power.Person); !errors.Is(err, r.store.Fault) || len(r.bench.Events()) > 0 {
+			t.Errorf("%v, events %v", err, r.bench.Events())
+		}
+	})
+}
+
+func TestSetLeavesAloneWhatIsOn(t *testing.T) {
+	bubble(t, hub("A", "1-1", 1), func(r *rack) {
+		begin := time.Now()
+		if err := r.Set(r.t.Context(), "A1", true, power.Person); err != nil || len(r.bench.Events()) > 0 || time.Since(begin) > 0 {
 			t.Errorf("%v, events %v", err, r.bench.Events())
 		}
 	})
@@ -266,7 +278,7 @@ func TestResetOfAHubIsPutRightAndNamed(t *testing.T) {
 	bubble(t, append(hub("A", "1-1", 3), hub("B", "1-2", 1)...), func(r *rack) {
 		r.run(func() {
 			for _, name := range []string{"A1", "A3"} {
-				if err := r.Set(t.Context(), name, false, power.Person); err != nil {
+				if err := r.Set(r.t.Context(), name, false, power.Person); err != nil {
 					t.Error(err)
 				}
 			}
@@ -287,7 +299,7 @@ func TestResetOfAHubIsPutRightAndNamed(t *testing.T) {
 func TestPowerThatKeepsComingBackIsLeftAlone(t *testing.T) {
 	bubble(t, one(func(p *powertest.Port) { p.Repower = 8 * time.Second }), func(r *rack) {
 		r.run(func() {
-			if err := r.Set(t.Context(), "A1", false, power.Person); err != nil {
+			if err := r.Set(r.t.Context(), "A1", false, power.Person); err != nil {
 				t.Error(err) // it comes back after Set has looked
 			}
 			time.Sleep(5 * time.Minute)
@@ -311,12 +323,12 @@ func TestPowerThatKeepsComingBackIsLeftAlone(t *testing.T) {
 func TestMaintenanceStopsAutomaticSwitching(t *testing.T) {
 	bubble(t, hub("A", "1-1", 2), func(r *rack) {
 		r.run(func() {
-			if err := r.Set(t.Context(), "A1", false, power.Automatic); err != nil {
+			if err := r.Set(r.t.Context(), "A1", false, power.Automatic); err != nil {
 				t.Error(err)
 			}
 			r.SetMaintenance(true)
 			before := len(r.bench.Events())
-			for _, err := range []error{r.Cycle(t.Context(), "A2", power.Automatic), r.Set(t.Context(), "A2", false, power.Automatic)} {
+			for _, err := range []error{r.Cycle(r.t.Context(), "A2", power.Automatic), r.Set(r.t.Context(), "A2", false, power.Automatic)} {
 				if !errors.Is(err, power.ErrMaintenance) {
 					t.Error(err)
 				}
@@ -326,7 +338,7 @@ func TestMaintenanceStopsAutomaticSwitching(t *testing.T) {
 			if len(r.bench.Events()) != before || !r.bench.Powered("A1") {
 				t.Error("something was switched that nobody has asked for")
 			}
-			if err := r.Cycle(t.Context(), "A2", power.Person); err != nil {
+			if err := r.Cycle(r.t.Context(), "A2", power.Person); err != nil {
 				t.Error(err)
 			}
 			r.SetMaintenance(false)
@@ -343,10 +355,10 @@ func TestMaintenanceStopsAutomaticSwitching(t *testing.T) {
 
 func TestAutomaticOrderThatWaitsForItsHubEndsWithMaintenance(t *testing.T) {
 	bubble(t, hub("A", "1-1", 2), func(r *rack) {
-		go r.Cycle(t.Context(), "A1", power.Person)
+		go r.Cycle(r.t.Context(), "A1", power.Person)
 		time.Sleep(time.Second)
 		late := make(chan error)
-		go func() { late <- r.Cycle(t.Context(), "A2", power.Automatic) }()
+		go func() { late <- r.Cycle(r.t.Context(), "A2", power.Automatic) }()
 		time.Sleep(time.Second)
 		r.SetMaintenance(true)
 		if err := <-late; !errors.Is(err, power.ErrMaintenance) {
@@ -358,8 +370,10 @@ func TestAutomaticOrderThatWaitsForItsHubEndsWithMaintenance(t *testing.T) {
 
 func TestUplinkIsNeverSwitched(t *testing.T) {
 	bubble(t, hub("A", "1-1", 2), func(r *rack) {
-		for uplink, bad := range map[string]bool{"1-1.1": true, "1-1.2.3": true, "1-1.3": false, "1-1": false, "1-1.11": false, "": false} {
-			_, err := power.New(power.Config{Outlets: r.bench.Outlets(offTime, settle), Uplink: uplink, Store: r.store, Phones: r.bench, Hubs: r.bench})
+		twins := r.bench.Outlets(offTime, settle)
+		twins[0].Twin = "2-1.1"
+		for uplink, bad := range map[string]bool{"2-1.1": true, "2-1.1.4": true, "2-1.2": false, "1-1.1": true, "1-1.2.3": true, "1-1.3": false, "1-1": false, "1-1.11": false, "": false} {
+			_, err := power.New(power.Config{Outlets: twins, Uplink: uplink, Store: r.store, Phones: r.bench, Hubs: r.bench})
 			if errors.Is(err, power.ErrUplink) != bad {
 				t.Errorf("uplink %q: %v", uplink, err)
 			}
@@ -379,7 +393,7 @@ func TestOneOperationAtATimeOnAHub(t *testing.T) {
 		done := make(chan string, 3)
 		for _, name := range []string{"A1", "A2", "B1"} {
 			go func() {
-				r.Cycle(t.Context(), name, power.Person)
+				r.Cycle(r.t.Context(), name, power.Person)
 				done <- name
 			}()
 			time.Sleep(10 * time.Millisecond)
@@ -387,9 +401,9 @@ func TestOneOperationAtATimeOnAHub(t *testing.T) {
 		if order := []string{<-done, <-done, <-done}; !slices.Equal(order, []string{"A1", "B1", "A2"}) {
 			t.Errorf("done in the order %v", order)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		ctx, cancel := context.WithTimeout(r.t.Context(), time.Second)
 		defer cancel()
-		go r.Cycle(t.Context(), "A1", power.Person)
+		go r.Cycle(r.t.Context(), "A1", power.Person)
 		time.Sleep(time.Millisecond)
 		if err := r.Cycle(ctx, "A2", power.Person); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("waiting for the hub: %v", err)
@@ -472,7 +486,7 @@ func TestConcurrencyIsNeverExceeded(t *testing.T) {
 						r.bench.Reset("1-2")
 					}
 					go func() {
-						ctx, cancel := context.WithTimeout(t.Context(), o.limit)
+						ctx, cancel := context.WithTimeout(r.t.Context(), o.limit)
 						defer cancel()
 						if o.what == 2 {
 							r.Cycle(ctx, o.outlet, power.Person)

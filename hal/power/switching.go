@@ -229,6 +229,7 @@ func (s *Supply) watchOff(ctx context.Context, o *outlet, before []int, d time.D
 		switch {
 		case ok && on, w.left && len(present) > 0:
 			w.repowered++
+			w.left = false
 			if err := s.takeAgain(ctx, o, w.repowered); err != nil {
 				return w, err
 			}

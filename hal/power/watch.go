@@ -27,15 +27,17 @@ func (s *Supply) Run(ctx context.Context) error {
 	}
 	generations := map[string]int{}
 	s.renewed(generations)
-	s.putRight(ctx, nil)
+	s.putRight(ctx, generations, func(*outlet) cause { return applied })
 	tick := time.NewTicker(s.config.Poll)
 	defer tick.Stop()
 	for {
+		otherwise := byItself
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-tick.C:
 		case <-s.wake:
+			otherwise = applied
 		}
 		anew := s.renewed(generations)
 		if len(anew) > 0 {
@@ -44,9 +46,23 @@ func (s *Supply) Run(ctx context.Context) error {
 				return err
 			}
 		}
-		s.putRight(ctx, anew)
+		s.putRight(ctx, generations, func(o *outlet) cause {
+			if anew[o.HubPath] {
+				return byReset
+			}
+			return otherwise
+		})
 	}
 }
+
+// cause is why an outlet is not as wanted.
+type cause string
+
+const (
+	applied  cause = "nobody has applied it yet" // at the start, and after maintenance
+	byReset  cause = "its hub has enumerated"
+	byItself cause = "by itself"
+)
 
 // renewed tells which hubs have enumerated since the last call.
 func (s *Supply) renewed(generations map[string]int) map[string]bool {
@@ -68,25 +84,24 @@ func (s *Supply) renewed(generations map[string]int) map[string]bool {
 	return anew
 }
 
-// putRight makes each outlet what is wanted of it, hubs beside each other. anew are the paths of
-// hubs that have just enumerated: power there is the reset's doing.
-func (s *Supply) putRight(ctx context.Context, anew map[string]bool) {
+// putRight makes each outlet what is wanted of it, hubs beside each other.
+func (s *Supply) putRight(ctx context.Context, generations map[string]int, why func(*outlet) cause) {
 	var hubs sync.WaitGroup
 	defer hubs.Wait()
 	for name := range s.hubs {
 		hubs.Go(func() {
 			for _, o := range s.outlets {
 				if o.Hub == name && ctx.Err() == nil {
-					s.putOutletRight(ctx, o, anew[o.HubPath])
+					s.putOutletRight(ctx, o, generations[o.HubPath], why(o))
 				}
 			}
 		})
 	}
 }
 
-// putOutletRight is a no-op for an outlet that is as wanted, that is being switched, or that was put
-// right in vain.
-func (s *Supply) putOutletRight(ctx context.Context, o *outlet, reset bool) {
+// putOutletRight is a no-op for an outlet that is as wanted, that is being switched, that was put right
+// in vain, or whose hub is of another generation by now: that is for the next look.
+func (s *Supply) putOutletRight(ctx context.Context, o *outlet, generation int, why cause) {
 	s.mu.Lock()
 	wanted, resting := o.record.On, time.Now().Before(o.restAfter)
 	skip := s.maintenance || resting
@@ -98,28 +113,11 @@ func (s *Supply) putOutletRight(ctx context.Context, o *outlet, reset bool) {
 	if !ok {
 		return // silent, or gone with its hub: the next look may find it
 	}
-	if on == wanted {
+	if now, there := s.config.Hubs.Generation(o.HubPath); on == wanted || there && now != generation {
 		return
 	}
-	rested := false
-	s.note(o, func() {
-		if time.Since(o.wrongAt) > calm {
-			o.inARow = 0
-		}
-		o.wrongAt = time.Now()
-		o.inARow++
-		if o.inARow > maxInARow {
-			o.inARow, o.restAfter, rested = 0, time.Now().Add(rest), true
-		}
-		switch {
-		case wanted:
-		case reset:
-			o.resets++
-		default:
-			o.repowered++
-		}
-	})
-	s.log.Warn("power is not as wanted", "outlet", o.Name, "wanted", wanted, "after_reset", reset, "left_alone", rested)
+	rested := s.blame(o, why)
+	s.log.Warn("power is not as wanted", "outlet", o.Name, "wanted", wanted, "why", why, "left_alone", rested)
 	if rested {
 		s.leaveAlone(o, wanted)
 		return
@@ -140,6 +138,30 @@ func (s *Supply) putOutletRight(ctx context.Context, o *outlet, reset bool) {
 	if err != nil && !errors.Is(err, ErrMaintenance) && ctx.Err() == nil {
 		s.log.Warn("power could not be put right", "outlet", o.Name, "wanted", wanted, "error", err)
 	}
+}
+
+// blame counts why an outlet is not as wanted; true when it is now left alone for a while.
+func (s *Supply) blame(o *outlet, why cause) (rested bool) {
+	if why == applied {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if time.Since(o.wrongAt) > calm {
+		o.inARow = 0
+	}
+	o.wrongAt = time.Now()
+	if o.inARow++; o.inARow > maxInARow {
+		o.inARow, o.restAfter, rested = 0, time.Now().Add(rest), true
+	}
+	switch {
+	case o.record.On:
+	case why == byReset:
+		o.resets++
+	default:
+		o.repowered++
+	}
+	return rested
 }
 
 func (s *Supply) wanted(o *outlet) bool {

@@ -65,6 +65,7 @@ type port struct {
 	on       bool // as told, or after a reset
 	at       time.Time
 	comeback int  // times that power came back since the beginning
+	itself   bool // it is on because the power came back
 	lost     bool // the phone does not come back
 }
 
@@ -147,6 +148,7 @@ func (p *port) settle() {
 	}
 	p.on, p.at = true, p.at.Add(p.Repower)
 	p.comeback++
+	p.itself = true
 }
 
 // Set implements power.Switch.
@@ -157,6 +159,7 @@ func (p *port) Set(ctx context.Context, on bool) error {
 	if err := cmp.Or(ctx.Err(), p.silence()); err != nil {
 		return err
 	}
+	p.itself = false
 	if p.on != on && !p.Stuck {
 		p.on, p.at = on, time.Now()
 		p.bench.events = append(p.bench.events, Event{time.Now(), p.Name, on})
@@ -179,7 +182,7 @@ func (p *port) On(ctx context.Context) (bool, error) {
 	if err := cmp.Or(ctx.Err(), p.silence()); err != nil {
 		return false, err
 	}
-	return p.on && !(p.Hidden && p.comeback > 0), nil
+	return p.on && !(p.Hidden && p.itself), nil
 }
 
 // Present implements power.Phones.
