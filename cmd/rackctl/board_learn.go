@@ -136,12 +136,12 @@ func (w *walk) run(ctx context.Context, first int) error {
 	for w.last == 0 || n <= w.last {
 		answer, err := w.slot(ctx, n)
 		if err != nil {
-			w.say(learnEvent{Event: "end"}, "%d slots were learned and are in the file: run the command again to go on", len(w.done))
+			w.end(": run the command again to go on")
 			return err
 		}
 		switch answer {
 		case quit:
-			w.say(learnEvent{Event: "end"}, "%d slots were learned and are in the file", len(w.done))
+			w.end("")
 			return nil
 		case back:
 			if n, err = w.undo(n); err != nil {
@@ -151,8 +151,16 @@ func (w *walk) run(ctx context.Context, first int) error {
 			n = w.next(n + 1)
 		}
 	}
-	w.say(learnEvent{Event: "end"}, "%d slots were learned and are in the file", len(w.done))
+	w.end("")
 	return nil
+}
+
+func (w *walk) end(more string) {
+	if len(w.done) == 0 {
+		w.say(learnEvent{Event: "end"}, "No slot was learned%s.", more)
+		return
+	}
+	w.say(learnEvent{Event: "end"}, "%d slots were learned and are in the file%s.", len(w.done), more)
 }
 
 // next is the first number from n on that is no slot of the file.

@@ -45,11 +45,7 @@ func (d *Draft) Board() *Board { return d.board }
 // Add adds a slot with its number, path, label, row and column. A slot that does not fit the board is
 // refused with Faults whose lines count in the file as it would be; the file is left alone then.
 func (d *Draft) Add(s Slot) error {
-	text := slices.Clone(d.texts[len(d.texts)-1])
-	if n := len(text); n > 0 && text[n-1] != '\n' {
-		text = append(text, '\n')
-	}
-	text = append(text, slotText(s)...)
+	text := slices.Concat(d.texts[len(d.texts)-1], []byte(slotText(s)))
 	if err := d.write(text); err != nil {
 		return err
 	}

@@ -201,6 +201,19 @@ func TestModelsAreGoodBoards(t *testing.T) {
 	}
 }
 
+func TestExampleOfTheDocsIsAGoodBoard(t *testing.T) {
+	page, err := os.ReadFile("../../docs/boards.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(page), "## An example\n")
+	example, _, _ := strings.Cut(rest, "\n## ")
+	b, err := parse("docs", []byte(example))
+	if err != nil || len(b.Slots) != 2 || len(b.Hubs) != 2 || b.Button == nil {
+		t.Errorf("%+v, %v", b, err)
+	}
+}
+
 func TestDraftAddsSlotsAndKeepsTheRest(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "board.toml")
 	const own = "name = \"mine\" # the rack beside the door\nmodel = \"rpi4\"" // no newline at its end

@@ -266,6 +266,7 @@ func TestAdoptionWithoutFdinfoGoesByTheHolder(t *testing.T) {
 	if p := output(t, gpio.New(k, store.Hand()), gpio.Spec{Name: "A", Consumer: "hub A"}, gpio.Initial{Keep: true}); !p.Adopted() || p.Read() != conn.High {
 		t.Error("not adopted")
 	}
+	k.Preset("B", true) // an output too, of nobody
 	_, err := gpio.New(k, store.Hand()).Output(gpio.Spec{Name: "B", Consumer: "hub A"}, gpio.Initial{Active: true})
 	if !errors.Is(err, gpio.ErrForeign) {
 		t.Error(err)
