@@ -33,15 +33,19 @@ func smallAndroid(t *testing.T, version int) *android.Device {
 
 // TestOurHostOverTheBoardsUSB runs the tests that usb/adb/usblink has for a board: ten phones at once, of all Android
 // versions, on hubs, on a hub in a hub and on ports of the controller; behind two of them is a real adbd. The
-// tests that hal/gpio has for a board run there too: a board of their own would take half a minute more.
+// tests that hal/gpio and hal/power have for a board run there too: a board of their own would take half a minute more.
 func TestOurHostOverTheBoardsUSB(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "usblink.test")
 	if err := rig.Build(t.Context(), program, "test", "-c", "-tags", "board", "./usb/adb/usblink"); err != nil {
 		t.Fatal(err)
 	}
-	lines := filepath.Join(t.TempDir(), "gpio.test")
-	if err := rig.BuildPortable(t.Context(), lines, "test", "-c", "-tags", "board", "./hal/gpio"); err != nil {
-		t.Fatal(err)
+	files := map[string]string{"/bin/usblink.test": program}
+	for _, hal := range []string{"gpio", "power"} {
+		name := hal + ".test"
+		files["/bin/"+name] = filepath.Join(t.TempDir(), name)
+		if err := rig.BuildPortable(t.Context(), files["/bin/"+name], "test", "-c", "-tags", "board", "./hal/"+hal); err != nil {
+			t.Fatal(err)
+		}
 	}
 	adbds := startAdbd(t, 2)
 	ports := []string{"1-1.1", "1-1.2", "1-1.3", "1-2.1", "1-2.2", "1-1.8.1", "1-1.8.2", "1-1.8.3", "1-3", "1-4"}
@@ -50,7 +54,7 @@ func TestOurHostOverTheBoardsUSB(t *testing.T) {
 	b := boot(t, rig.BoardConfig{
 		Hubs:   []rig.Hub{{Path: "1-1", Ports: 8}, {Path: "1-2", Ports: 4}, {Path: "1-1.8", Ports: 4}},
 		Ports:  ports,
-		Files:  map[string]string{"/bin/usblink.test": program, "/bin/gpio.test": lines},
+		Files:  files,
 		Memory: 1024,
 	})
 	ctx := within(t, 10*time.Minute)
@@ -90,11 +94,11 @@ func TestOurHostOverTheBoardsUSB(t *testing.T) {
 		t.Errorf("exit code %d, %v", exit, err)
 	}
 	t.Logf("in the guest:\n%s", output)
-	output, exit, err = b.Run(ctx, "gpio.test -test.v -test.run '^TestBoard' 2>&1")
+	output, exit, err = b.Run(ctx, "gpio.test -test.v -test.run '^TestBoard' 2>&1 && power.test -test.v -test.run '^TestBoard' 2>&1")
 	if err != nil || exit != 0 {
-		t.Errorf("lines: exit code %d, %v", exit, err)
+		t.Errorf("lines and ports: exit code %d, %v", exit, err)
 	}
-	t.Logf("lines, in the guest:\n%s", output)
+	t.Logf("lines and ports, in the guest:\n%s", output)
 	for i, p := range phones {
 		for _, v := range p.Violations() {
 			t.Errorf("at %s the host broke a rule: %+v", ports[i], v)

@@ -44,7 +44,8 @@ type Store interface {
 
 // Phones tells what is seen of the phones in slots. Calls must not block for long.
 type Phones interface {
-	// Present gives those of the slots whose phone is on the bus.
+	// Present gives those of the slots whose phone is on the bus: the kernel lists it, and, where that can be
+	// told, it answers. A port that was switched by a request may leave a dead phone on the list.
 	Present(slots []int) []int
 	// Charged tells whether the phones of the slots had power between two moments in which their outlet was
 	// off: they, or their batteries, say so afterwards, or by another way than USB. Unknown is an honest answer.

@@ -18,7 +18,7 @@ type controlTransfer struct {
 }
 
 // usbdevfsControl is _IOWR('U', 0, struct usbdevfs_ctrltransfer).
-const usbdevfsControl = 3<<30 | unsafe.Sizeof(controlTransfer{})<<16 | 'U'<<8 | 0
+const usbdevfsControl = 3<<30 | unsafe.Sizeof(controlTransfer{})<<16 | 'U'<<8
 
 // usbfsControl makes a control transfer. Requests to a port need no claim of an interface, so the kernel's own
 // hub driver goes on.
