@@ -126,6 +126,9 @@ func (c *Catalog) Skill(ctx context.Context, op fleet.Operator, id string) (Skil
 
 // Skills lists published skills by id; of all subscriptions if subscription is empty.
 func (c *Catalog) Skills(ctx context.Context, op fleet.Operator, subscription string, p store.Page) ([]Skill, string, error) {
+	if subscription != "" && !model.ValidID(subscription) {
+		return nil, "", bad("%.80q is no id of a subscription", subscription)
+	}
 	all, next, err := c.store.Skills(ctx, op.Scope(), subscription, p)
 	views := make([]Skill, 0, len(all))
 	for _, k := range all {

@@ -2,6 +2,8 @@ package catalog
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"phonerack/agent/skill/model"
@@ -33,6 +35,9 @@ func viewSubscription(u store.Subscription) Subscription {
 // CreateSubscription makes a subscription that nobody has yet.
 func (c *Catalog) CreateSubscription(ctx context.Context, op fleet.Operator, id, name string) (Subscription, error) {
 	u, err := c.store.CreateSubscription(ctx, op.Scope(), id, name)
+	if errors.Is(err, store.ErrConflict) {
+		err = wire.Refuse(wire.Conflict, map[string]any{"reason": fmt.Sprintf("there is a subscription %s already", id)}).Because(err)
+	}
 	return viewSubscription(u), fleet.Refusal(err)
 }
 

@@ -2,9 +2,11 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -25,7 +27,11 @@ func TestBadInputToEachCommandIsOneClearSentence(t *testing.T) {
 	s.do("provider", "add", "demo", "--provider", "scripted")
 	s.do("provider", "add", "model", "--provider", "openai", "--model", "m", "--key", key)
 	const nobody = "01m8nt6d3j92pm00rcck5edwrs"
-	there := file("there", "", 0o600)
+	there, large, pipe := file("there", "", 0o600), file("large", "", 0o600), filepath.Join(dir, "pipe")
+	if err := errors.Join(os.Truncate(large, 100<<20), syscall.Mkfifo(pipe, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	s.do("subscription", "create", "social")
 
 	for _, c := range []struct {
 		name string
@@ -54,6 +60,13 @@ func TestBadInputToEachCommandIsOneClearSentence(t *testing.T) {
 		{"host configure with an unknown setting", []string{"host", "configure", rack, "--set", "colour=red"}, exitRefused, "colour"},
 		{"host configure with a value that is none", []string{"host", "configure", rack, "--set", "heartbeat.seconds=1"}, exitRefused, "heartbeat.seconds"},
 		{"host configure without a value", []string{"host", "configure", rack, "--set", "log.level"}, exitUsage, "log.level"},
+		{"host configure with a setting without a name", []string{"host", "configure", rack, "--set", "=true"}, exitRefused, `"" is not one of claims.paused`},
+		{"host configure with text for a number", []string{"host", "configure", rack, "--set", "heartbeat.seconds=soon"}, exitRefused, "heartbeat.seconds"},
+		{"host configure with a list", []string{"host", "configure", rack, "--set", "claims.paused=[true]"}, exitRefused, "claims.paused"},
+		{"host configure with a value without end", []string{"host", "configure", rack, "--set", "log.level=" + strings.Repeat("x", 100_000)}, exitRefused, "log.level"},
+		{"host configure that sets and unsets", []string{"host", "configure", rack, "--set", "log.level=info", "--unset", "log.level"}, exitRefused, "log.level"},
+		{"host configure of a rack that is none", []string{"host", "configure", "No Id", "--set", "log.level=info"}, exitRefused, "No Id"},
+		{"host configure that sets nobody's", []string{"host", "configure", nobody, "--set", "log.level=info"}, exitRefused, nobody},
 		{"host revoke of nobody", []string{"host", "revoke", nobody}, exitRefused, nobody},
 
 		{"provider add of an unknown provider", []string{"provider", "add", "x", "--provider", "oracle"}, exitRefused, "oracle"},
@@ -76,7 +89,15 @@ func TestBadInputToEachCommandIsOneClearSentence(t *testing.T) {
 		{"task submit with a file that is no task", []string{"task", "submit", "--file", key}, exitRefused, "is no task"},
 		{"task submit with a file that has an id", []string{"task", "submit", "--file", file("id.json", `{"task_id":"x","goal":"y"}`, 0o600)}, exitRefused, "id"},
 		{"task submit with an input that is not there", []string{"task", "submit", "--goal", "x", "--input", "a=" + filepath.Join(dir, "none")}, exitRefused, "no such file"},
-		{"task submit with an empty input", []string{"task", "submit", "--goal", "x", "--input", "a=" + empty}, exitRefused, "has not 1 to"},
+		{"task submit with an empty input", []string{"task", "submit", "--goal", "x", "--input", "a=" + empty}, exitRefused, "is empty: a file of a task has 1 to"},
+		{"task submit with an input that is a folder", []string{"task", "submit", "--goal", "x", "--input", "a=" + dir}, exitRefused, "is no file: name a file"},
+		{"task submit with an input that is a pipe", []string{"task", "submit", "--goal", "x", "--input", "a=" + pipe}, exitRefused, "is no file: name a file"},
+		{"task submit with an input that is too large", []string{"task", "submit", "--goal", "x", "--input", "a=" + large}, exitRefused, "is too large: at most 8388608 bytes"},
+		{"task submit with an input without a name", []string{"task", "submit", "--goal", "x", "--input", "=" + key}, exitRefused, "name"},
+		{"task submit with an input without a file", []string{"task", "submit", "--goal", "x", "--input", "a"}, exitUsage, "a"},
+		{"task submit with five inputs", []string{"task", "submit", "--goal", "x", "--input", "a=" + key, "--input", "b=" + key, "--input", "c=" + key, "--input", "d=" + key, "--input", "e=" + key}, exitUsage, "at most 4 files"},
+		{"task submit with a task that is a folder", []string{"task", "submit", "--file", dir}, exitRefused, "is no file: name a file"},
+		{"task submit with a schema that is a pipe", []string{"task", "submit", "--goal", "x", "--result-schema", pipe}, exitRefused, "is no file: name a file"},
 		{"task submit with an input that has no name", []string{"task", "submit", "--goal", "x", "--input", "a b=" + key}, exitRefused, "a b"},
 		{"task submit with a rack that is none", []string{"task", "submit", "--goal", "x", "--rack", "No Id"}, exitRefused, "No Id"},
 		{"task submit with a slot that is none", []string{"task", "submit", "--goal", "x", "--slot=-1"}, exitRefused, "slot"},
@@ -93,6 +114,28 @@ func TestBadInputToEachCommandIsOneClearSentence(t *testing.T) {
 		{"task requeue of nobody", []string{"task", "requeue", nobody}, exitRefused, nobody},
 		{"task list of an unknown state", []string{"task", "list", "--state", "asleep"}, exitUsage, "asleep"},
 		{"task list of less than nothing", []string{"task", "list", "--limit=-1"}, exitUsage, "--limit"},
+
+		{"skill publish of nothing", []string{"skill", "publish", filepath.Join(dir, "none"), "--subscription", "social"}, exitRefused, "cannot be read: no such file"},
+		{"skill publish of an empty folder", []string{"skill", "publish", t.TempDir(), "--subscription", "social"}, exitUsage, "there is no .yaml, .yml, .json or .md file below"},
+		{"skill publish without a subscription", []string{"skill", "publish", key}, exitUsage, "--subscription"},
+		{"skill show of nobody", []string{"skill", "show", "nobody"}, exitRefused, "nobody"},
+		{"skill show of a path", []string{"skill", "show", "../hosts"}, exitRefused, "../hosts"},
+		{"skill remove of nobody", []string{"skill", "remove", "nobody"}, exitRefused, "nobody"},
+		{"skill list of no subscription", []string{"skill", "list", "--subscription", "No Id"}, exitRefused, "No Id"},
+		{"subscription create that is there", []string{"subscription", "create", "social"}, exitRefused, "social"},
+		{"subscription create with a bad id", []string{"subscription", "create", "No Id"}, exitRefused, "No Id"},
+		{"subscription create with a name without end", []string{"subscription", "create", "long", "--name", strings.Repeat("x", 10_000)}, exitRefused, "name"},
+		{"subscription show of nobody", []string{"subscription", "show", "nobody"}, exitRefused, "nobody"},
+		{"subscription grant of nobody", []string{"subscription", "grant", "nobody"}, exitRefused, "nobody"},
+		{"subscription grant to an unknown rack", []string{"subscription", "grant", "social", "--rack", nobody}, exitRefused, nobody},
+		{"subscription grant to a rack that is none", []string{"subscription", "grant", "social", "--rack", "No Id"}, exitRefused, "No Id"},
+		{"subscription grant to an agent that is none", []string{"subscription", "grant", "social", "--agent", "No Id"}, exitRefused, "No Id"},
+		{"subscription revoke of what was not granted", []string{"subscription", "revoke", "social", "--rack", rack}, exitRefused, "social"},
+		{"subscription open of nobody", []string{"subscription", "open", "nobody"}, exitRefused, "nobody"},
+		{"subscription close of nobody", []string{"subscription", "close", "nobody"}, exitRefused, "nobody"},
+		{"catalog show of nobody", []string{"catalog", "show", nobody}, exitRefused, nobody},
+		{"catalog key activate of nobody", []string{"catalog", "key", "activate", "nobody"}, exitRefused, "nobody"},
+		{"catalog key drop of nobody", []string{"catalog", "key", "drop", "nobody"}, exitRefused, "nobody"},
 
 		{"an unknown order", []string{"command", "send", "dance", rack}, exitRefused, "dance"},
 		{"an order for nobody", []string{"command", "send", "ping", nobody}, exitRefused, nobody},
@@ -139,5 +182,62 @@ func TestBadInputToEachCommandIsOneClearSentence(t *testing.T) {
 				os.Remove(filepath.Join(dir, "new"))
 			}
 		})
+	}
+}
+
+// TestAFolderOfSkillsIsHostile: each file of a folder that cannot be published is told with its reason, in a sentence, and
+// nothing that it holds takes the place of anything.
+func TestAFolderOfSkillsIsHostile(t *testing.T) {
+	s := serve(t, t.TempDir())
+	s.do("subscription", "create", "social")
+	dir, other := t.TempDir(), t.TempDir()
+	const good = "---\nid: ID\nname: Good\ndescription: d\nversion: 1\n---\ntext\n"
+	with := func(id string) string { return strings.Replace(good, "ID", id, 1) }
+	draft(t, dir, "a/good.md", with("good"))
+	draft(t, dir, "b/one.md", with("same"))
+	draft(t, dir, "b/two.md", strings.Replace(with("same"), "version: 1", "version: 2", 1))
+	draft(t, dir, "bytes.md", with("bytes")+"\xff\xfe")
+	draft(t, dir, "hidden.md", with("hidden")+"a\u200bb")
+	draft(t, dir, "no-skill.json", "{")
+	secret := draft(t, other, "secret.md", with("secret"))
+	if err := errors.Join(os.Symlink(secret, filepath.Join(dir, "link.md")), os.Symlink(other, filepath.Join(dir, "folder.md")), os.Symlink("nowhere", filepath.Join(dir, "none.yaml")),
+		syscall.Mkfifo(filepath.Join(dir, "pipe.yaml"), 0o600), os.Truncate(draft(t, dir, "zz.md", ""), 100<<20), os.Symlink(dir, filepath.Join(dir, ".loop"))); err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(t.TempDir(), "skills")
+	if err := os.Symlink(dir, link); err != nil {
+		t.Fatal(err)
+	}
+	text, code := s.try("", "skill", "publish", link, "--subscription", "social")
+	if code != exitRefused {
+		t.Fatalf("%d: %s", code, text)
+	}
+	says := map[string]string{
+		"one.md": "the skill same is in " + filepath.Join(dir, "b", "two.md") + " too", "two.md": "the skill same is in " + filepath.Join(dir, "b", "one.md") + " too",
+		"bytes.md": "it is not UTF-8 text", "hidden.md": "U+200B", "no-skill.json": "no-skill.json line 1", "link.md": "it is a link", "folder.md": "it is a link", "none.yaml": "it is a link",
+		"pipe.yaml": "is no file", "zz.md": "is too large: at most 524288 bytes",
+	}
+	for _, p := range decode[[]published](t, text) {
+		want, refused := says[filepath.Base(p.File)]
+		delete(says, filepath.Base(p.File))
+		if !refused {
+			if p.Error != nil || p.Skill.ID != "good" {
+				t.Errorf("%+v", p)
+			}
+			continue
+		}
+		if p.Error == nil {
+			t.Errorf("%s is published", p.File)
+			continue
+		}
+		if got := p.Error.Sentence("en"); !strings.Contains(got, want) || strings.Contains(got, "\n") || p.Skill != nil {
+			t.Errorf("%s: %s", p.File, got)
+		}
+	}
+	if len(says) > 0 {
+		t.Errorf("nothing is said of %v", says)
+	}
+	if got := s.do("skill", "list"); strings.Count(got, `"id"`) != 1 {
+		t.Errorf("%s", got)
 	}
 }

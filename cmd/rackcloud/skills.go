@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"phonerack/agent/skill/model"
 	"phonerack/cloud/api"
@@ -38,23 +39,25 @@ type published struct {
 	File  string         `json:"file"`
 	Skill *catalog.Skill `json:"skill,omitempty"`
 	Error *wire.Refusal  `json:"error,omitempty"`
+
+	text string
 }
 
 func (c skillPublish) Run(s *session) error {
-	files, err := skillFiles(c.Path)
+	all, err := skillFiles(c.Path)
 	if err != nil {
 		return err
 	}
-	all, failed := make([]published, 0, len(files)), 0
-	for _, file := range files {
-		p, err := c.publish(s, file)
-		if err != nil {
-			return err
+	failed := 0
+	for i := range all {
+		if all[i].Error == nil {
+			if err := c.publish(s, &all[i]); err != nil {
+				return err
+			}
 		}
-		if p.Error != nil {
+		if all[i].Error != nil {
 			failed++
 		}
-		all = append(all, p)
 	}
 	err = show(s, all, nil, func(all []published) error {
 		t := table.New(s.stdout, "FILE", "SKILL", "VERSION", "RESULT")
@@ -77,58 +80,92 @@ func (c skillPublish) Run(s *session) error {
 }
 
 // publish publishes a file. A refusal is part of the result; an error ends all.
-func (c skillPublish) publish(s *session, file string) (published, error) {
-	info, err := os.Stat(file)
-	if err != nil {
-		return published{}, err
-	}
-	p := published{File: file}
-	if info.Size() > model.MaxSkillBytes {
-		p.Error = wire.Refuse(wire.PayloadTooLarge, map[string]any{"what": filepath.Base(file), "size": info.Size(), "limit": model.MaxSkillBytes})
-		return p, nil
-	}
-	raw, err := os.ReadFile(file)
-	if err != nil {
-		return p, err
-	}
-	n := catalog.NewSkill{Subscription: c.Subscription, File: filepath.Base(file), Content: string(raw), AllowHidden: c.AllowHidden}
+func (c skillPublish) publish(s *session, p *published) error {
 	p.Skill = &catalog.Skill{}
-	err = s.client.call(s.ctx, http.MethodPost, "/v1/admin/skills", nil, n, p.Skill)
+	n := catalog.NewSkill{Subscription: c.Subscription, File: filepath.Base(p.File), Content: p.text, AllowHidden: c.AllowHidden}
+	err := s.client.call(s.ctx, http.MethodPost, "/v1/admin/skills", nil, n, p.Skill)
 	if refusal, ok := errors.AsType[*wire.Refusal](err); ok && refusal.Code != wire.Unauthenticated {
-		return published{File: file, Error: refusal}, nil
+		p.Skill, p.Error, err = nil, refusal, nil
 	}
-	return p, err
+	return err
 }
 
-// skillFiles are the files to publish: one, or those of a folder and of the folders below it, by name. Hidden ones and
-// README.md are no skills.
-func skillFiles(path string) ([]string, error) {
-	info, err := os.Stat(path)
+// skillFiles reads the files to publish: one, or those of a folder and of the folders below it, by name. Hidden ones and
+// README.md are no skills. What cannot be published is told with its reason, and so are two files that hold the same skill: one of
+// them would take the other's place.
+func skillFiles(path string) ([]published, error) {
+	root, err := filepath.EvalSymlinks(path) // the folder itself may be a link; what lies in it may not
 	if err != nil {
-		return nil, err
+		return nil, plainly(path, err)
+	}
+	info, err := os.Stat(root)
+	if err != nil {
+		return nil, plainly(path, err)
 	}
 	if !info.IsDir() {
-		return []string{path}, nil
+		return []published{readSkill(path)}, nil
 	}
-	var files []string
-	err = filepath.WalkDir(path, func(file string, d fs.DirEntry, err error) error {
-		switch hidden := file != path && strings.HasPrefix(d.Name(), "."); {
-		case err != nil:
-			return err
+	all := []published{}
+	err = filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return plainly(file, err)
+		}
+		hidden := file != root && strings.HasPrefix(d.Name(), ".")
+		skill := slices.Contains([]string{".yaml", ".yml", ".json", ".md"}, filepath.Ext(file)) && d.Name() != "README.md"
+		switch {
 		case d.IsDir() && hidden:
 			return fs.SkipDir
-		case d.IsDir(), hidden, !d.Type().IsRegular(), d.Name() == "README.md":
-			return nil
-		}
-		if slices.Contains([]string{".yaml", ".yml", ".json", ".md"}, filepath.Ext(file)) {
-			files = append(files, file)
+		case d.IsDir(), hidden, !skill:
+		case d.Type()&fs.ModeSymlink != 0:
+			all = append(all, published{File: file, Error: unfit("it is a link, and the folder may come from elsewhere")})
+		default:
+			all = append(all, readSkill(file))
 		}
 		return nil
 	})
-	if err == nil && len(files) == 0 {
+	if err == nil && len(all) == 0 {
 		err = fmt.Errorf("%w: there is no .yaml, .yml, .json or .md file below %s", errUsage, path)
 	}
-	return files, err
+	twice(all)
+	return all, err
+}
+
+func unfit(reason string) *wire.Refusal {
+	return wire.Refuse(wire.BadRequest, map[string]any{"reason": reason})
+}
+
+// readSkill reads a file as it has to be sent: JSON has no other bytes than UTF-8, and would hold others than the file's.
+func readSkill(file string) published {
+	p := published{File: file}
+	raw, err := readFile(file, model.MaxSkillBytes)
+	switch {
+	case err != nil:
+		p.Error = unfit(err.Error())
+	case !utf8.Valid(raw):
+		p.Error = unfit("it is not UTF-8 text")
+	}
+	p.text = string(raw)
+	return p
+}
+
+// twice marks files that hold the same skill. What cannot be read here is the cloud's to refuse.
+func twice(all []published) {
+	files := map[string][]int{}
+	for i, p := range all {
+		if p.Error != nil {
+			continue
+		}
+		if s, err := model.ParseDraft(filepath.Base(p.File), []byte(p.text)); err == nil {
+			files[s.ID] = append(files[s.ID], i)
+		}
+	}
+	for id, of := range files {
+		for n, i := range of {
+			if len(of) > 1 {
+				all[i].Error = unfit(fmt.Sprintf("the skill %s is in %s too", id, all[of[(n+1)%len(of)]].File))
+			}
+		}
+	}
 }
 
 type skillList struct {

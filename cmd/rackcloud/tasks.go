@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"net/url"
-	"os"
 	"reflect"
 	"slices"
 	"strconv"
@@ -88,12 +86,9 @@ func (c taskSubmit) task() (wire.Task, error) {
 		if !reflect.ValueOf(rest).IsZero() {
 			return t, fmt.Errorf("%w: --file holds the whole task: no other flag besides --key and --wait goes with it", errUsage)
 		}
-		raw, err := os.ReadFile(c.File)
+		raw, err := readFile(c.File, maxTaskBytes)
 		if err != nil {
 			return t, err
-		}
-		if len(raw) > maxTaskBytes {
-			return t, fmt.Errorf("%s is larger than a task can be", c.File)
 		}
 		if err := wire.Unmarshal(raw, &t); err != nil {
 			return t, fmt.Errorf("%s is no task: %w", c.File, err)
@@ -114,7 +109,7 @@ func (c taskSubmit) task() (wire.Task, error) {
 		t.Deadline = c.Deadline.UnixMilli()
 	}
 	if c.ResultSchema != "" {
-		raw, err := os.ReadFile(c.ResultSchema)
+		raw, err := readFile(c.ResultSchema, maxTaskBytes)
 		if err != nil {
 			return t, err
 		}
@@ -150,19 +145,11 @@ func (s *session) upload(inputs []wire.Input, files map[string]string) ([]wire.I
 }
 
 func readInput(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
+	body, err := readFile(path, wire.MaxInput)
+	if err == nil && len(body) == 0 {
+		err = fmt.Errorf("%s is empty: a file of a task has 1 to %d bytes", path, wire.MaxInput)
 	}
-	defer func() { _ = f.Close() }() // it was read only
-	body, err := io.ReadAll(io.LimitReader(f, wire.MaxInput+1))
-	switch {
-	case err != nil:
-		return nil, err
-	case len(body) == 0 || len(body) > wire.MaxInput:
-		return nil, fmt.Errorf("%s has not 1 to %d bytes", path, wire.MaxInput)
-	}
-	return body, nil
+	return body, err
 }
 
 // await follows a task to its end, or as long as it is to wait.
