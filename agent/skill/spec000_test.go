@@ -95,7 +95,7 @@ func (x tools) find(name string) (template.Checker, bool) {
 	return s, true
 }
 
-func (x tools) add(t *testing.T, name string) {
+func (x tools) add(t testing.TB, name string) {
 	t.Helper()
 	schema := `{"type":"object","properties":{"text":{"type":"string"}},"required":["text"],"additionalProperties":false}`
 	if err := x.table.Add(registry.Tool{Name: name, InputSchema: []byte(schema), Source: registry.Builtin}); err != nil {
