@@ -306,3 +306,27 @@ func TestAPhoneUnseenBeforeTheStartIsKnown(t *testing.T) {
 		t.Error("what the phone's record says is not taken")
 	}
 }
+
+func TestAPortThatIsFoundOffIsSwitchedOnUnlessItsPhoneDrains(t *testing.T) {
+	b := rack(t, 1)
+	b.pass(time.Minute)
+	b.phones[1] = hung(1)
+	b.pass(15 * time.Minute) // quarantine, power off
+	b.acts = nil
+	b.restart(time.Minute)
+	b.Powered(1, false)
+	b.pass(20 * time.Minute)
+	if len(b.acts) != 0 || b.state(1) != Quarantined {
+		t.Errorf("the phone drains: %s, %v", b.state(1), b.acts)
+	}
+	b.pass(15 * time.Minute)
+	if !strings.HasPrefix(b.rungsOf(1), "wake") {
+		t.Errorf("its quarantine is over: %v", b.acts)
+	}
+	b = rack(t, 1)
+	b.Powered(1, false)
+	b.pass(time.Minute)
+	if b.rungsOf(1) != "wake" {
+		t.Errorf("a port that was left off: %v", b.acts)
+	}
+}

@@ -15,10 +15,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// memory is a Memory that outlives a keeper, and counts.
+// memory is a Memory that outlives a keeper, and notes what is saved.
 type memory struct {
 	kept  Remembered
-	saves int
+	saves []Remembered
 	fault error
 }
 
@@ -28,7 +28,7 @@ func (m *memory) Save(r Remembered) error {
 	if m.fault != nil {
 		return m.fault
 	}
-	m.saves++
+	m.saves = append(m.saves, r)
 	if m.kept.Slots == nil {
 		m.kept = Remembered{map[int]SlotRecord{}, map[string]PhoneRecord{}}
 	}

@@ -236,3 +236,33 @@ func TestAKeeperMayBeUsedByMany(t *testing.T) {
 	})
 	all.Wait()
 }
+
+// bytesWritten saves the records in a database and gives how much the kernel was told to write.
+func bytesWritten(t *testing.T, saves []Remembered) int64 {
+	t.Helper()
+	s, r := open(t, filepath.Join(t.TempDir(), "db"))
+	defer s.Close()
+	before := wchar(t)
+	for _, save := range saves {
+		if err := r.Save(save); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return wchar(t) - before
+}
+
+// wchar is what this process has written so far, proc(5).
+func wchar(t *testing.T) (n int64) {
+	t.Helper()
+	raw, err := os.ReadFile("/proc/self/io")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(raw)) {
+		if _, err := fmt.Sscanf(line, "wchar: %d", &n); err == nil {
+			return n
+		}
+	}
+	t.Fatal("no wchar")
+	return 0
+}
