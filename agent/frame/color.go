@@ -50,6 +50,8 @@ func (c *converter) luma(sum uint64, four *[3]uint64) byte {
 
 // rows converts two rows of sums into two of luma and one of chroma, which have
 // room for an even number of pixels. An odd last pixel counts twice.
+//
+//go:norace
 func (c *converter) rows(y0, y1, cb, cr []byte, upper, lower []uint64) {
 	const middle = 128<<colorBits + 1<<(colorBits-1) - 1 // rounds 255.5 to 255
 	n := len(upper)

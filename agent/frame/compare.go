@@ -43,6 +43,7 @@ func (f *fingerprint) add(rows []byte, rowBytes, y int) {
 	}
 }
 
+//go:norace
 func (f *fingerprint) row(row []byte) {
 	f.empty = false
 	a, b, c, d, seen := f.lanes[0], f.lanes[1], f.lanes[2], f.lanes[3], f.seen
@@ -102,6 +103,8 @@ func (t *thumbnail) begin(size image.Point, stride, first int) {
 
 // add takes target row y. A cell has at most 256 rows, so that their sum fits a
 // lane.
+//
+//go:norace
 func (t *thumbnail) add(row []byte, y int) {
 	if y -= t.first; y < 0 {
 		return
@@ -126,6 +129,8 @@ func (t *thumbnail) add(row []byte, y int) {
 }
 
 // end ends a row of cells that has so many target rows.
+//
+//go:norace
 func (t *thumbnail) end(rows int) {
 	for i, c := range t.cells {
 		sum := uint32(0)

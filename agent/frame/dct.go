@@ -41,6 +41,8 @@ func both(v uint64) uint64 { return v<<32 | v }
 type coefficients [8][4]uint64
 
 // dct transforms the 8x8 samples at the beginning of in, rows being stride apart.
+//
+//go:norace
 func dct(to *coefficients, in []byte, stride int) {
 	var t [8][4]uint64
 	_ = in[7*stride+7]

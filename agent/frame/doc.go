@@ -12,6 +12,10 @@
 // and gives it back when it is complete, broken, or makes no progress, so that
 // a phone that stalls takes nothing from the others.
 //
+// The loops over pixels are marked go:norace: with the race detector they would
+// take ten times as long. Who works on a set is watched in what calls them, which
+// counts the set's rows.
+//
 // What a phone sends is untrusted: sides, bytes and times have bounds, lengths
 // and checksums are verified, and a stream that is not exactly what it says is
 // an error, never a picture.

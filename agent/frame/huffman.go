@@ -86,6 +86,8 @@ type bitWriter struct {
 
 // block writes a block: the difference of its DC coefficient to the one before,
 // then those others that are not 0.
+//
+//go:norace
 func (w *bitWriter) block(dc, ac *codes, diff int32, b *block) {
 	out, bits, n := w.out, w.bits, w.n
 	size := magnitude(diff)

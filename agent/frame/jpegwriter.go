@@ -72,6 +72,8 @@ func (w *jpegWriter) add(q *quantizer, table, component int, in []byte, stride i
 }
 
 // isFlat tells whether all samples of a block are equal, as in most of a screen.
+//
+//go:norace
 func isFlat(in []byte, stride int) bool {
 	_ = in[7*stride+7]
 	first := binary.LittleEndian.Uint64(in)

@@ -41,6 +41,7 @@ func kernelFor(r ratio, width int) *kernel {
 	return nil
 }
 
+//go:norace
 func threeToTwo(y0, y1, cb, cr []byte, rows *[maxRows][]byte) {
 	a, b, c := rows[0], rows[1], rows[2]
 	for len(a) >= 24 && len(b) >= 24 && len(c) >= 24 && len(y0) >= 4 && len(y1) >= 4 && len(cb) >= 2 && len(cr) >= 2 {
@@ -80,6 +81,7 @@ func sixToFour(w0, w1, w2 uint64) (p, q uint64) {
 	return p, q
 }
 
+//go:norace
 func twoToOne(y0, y1, cb, cr []byte, rows *[maxRows][]byte) {
 	a, b, c, d := rows[0], rows[1], rows[2], rows[3]
 	for len(a) >= 16 && len(b) >= 16 && len(c) >= 16 && len(d) >= 16 && len(y0) >= 2 && len(y1) >= 2 && len(cb) >= 1 && len(cr) >= 1 {
@@ -100,6 +102,7 @@ func fourToTwo(u0, v0, u1, v1 uint64) (rb, g uint64) {
 	return uint64(uint32(s0+s0>>32)) | (s1+s1<<32)>>32<<32, uint64(uint32(g0+g0>>32)) | (g1+g1<<32)>>32<<32
 }
 
+//go:norace
 func oneToOne(y0, y1, cb, cr []byte, rows *[maxRows][]byte) {
 	a, b := rows[0], rows[1]
 	for len(a) >= 16 && len(b) >= 16 && len(y0) >= 4 && len(y1) >= 4 && len(cb) >= 2 && len(cr) >= 2 {

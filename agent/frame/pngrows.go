@@ -43,6 +43,8 @@ func (d *pngReader) rows(in *input, s *scratch, set *set, z io.Reader) error {
 }
 
 // rgbx converts a row to RGBX; what is transparent is black.
+//
+//go:norace
 func (d *pngReader) rgbx(to, row []byte, step int) {
 	if d.samples == 4 && !d.deep {
 		copy(to, row)
@@ -81,6 +83,8 @@ const (
 )
 
 // unfilter undoes a row's filter. step is how many bytes a pixel has.
+//
+//go:norace
 func unfilter(filter byte, row, above []byte, step int) error {
 	above = above[:len(row)]
 	switch filter {

@@ -95,12 +95,16 @@ type block struct {
 }
 
 // flat makes a block of 64 equal samples.
+//
+//go:norace
 func (q *quantizer) flat(b *block, sample byte) {
 	b.values[0] = int16(divide((int64(sample)-128)<<(6+keptBits), q.pairs[0][0].low))
 	b.mask = 0
 }
 
 // divide makes a block of c.
+//
+//go:norace
 func (q *quantizer) divide(b *block, c *coefficients) {
 	for i := range c[0] {
 		c[0][i] -= both(8 * bias)

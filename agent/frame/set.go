@@ -161,6 +161,8 @@ func (s *set) write(rows int) {
 }
 
 // extend repeats the last of so many columns and of so many rows to the end.
+//
+//go:norace
 func extend(plane []byte, stride, rows, columns int) {
 	if columns < stride {
 		for i := range rows {

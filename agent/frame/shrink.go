@@ -16,6 +16,8 @@ func pack(p uint32) uint64 {
 }
 
 // packRow packs a row of RGBX. Room that is left over stays as it is.
+//
+//go:norace
 func packRow(to []uint64, row []byte) {
 	for ; len(row) >= 8 && len(to) >= 2; row, to = row[8:], to[2:] {
 		two := binary.LittleEndian.Uint64(row)
@@ -28,6 +30,8 @@ func packRow(to []uint64, row []byte) {
 
 // shrinkRow averages a packed row along x into sums of weight a.total. The row is
 // longer than the screen by a.taps pixels, whose weight is 0.
+//
+//go:norace
 func shrinkRow(to, row []uint64, a *axis) {
 	starts, weights := a.starts[:len(to)], a.weights
 	if a.taps == 3 { // up to half the size
@@ -48,6 +52,8 @@ func shrinkRow(to, row []uint64, a *axis) {
 }
 
 // addRow adds a row inside a target row to its sums.
+//
+//go:norace
 func addRow(sums, row []uint64, weight uint64) {
 	row = row[:len(sums)]
 	for x := range sums {
@@ -56,6 +62,8 @@ func addRow(sums, row []uint64, weight uint64) {
 }
 
 // endRow ends a target row with a row of which a part may belong to the next.
+//
+//go:norace
 func endRow(to, sums, row []uint64, last, next uint64) {
 	to, row = to[:len(sums)], row[:len(sums)]
 	for x := range sums {

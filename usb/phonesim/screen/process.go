@@ -49,7 +49,7 @@ func (e *Engine) Packages() []Package {
 	var out []Package
 	for _, name := range e.bundle.Names() {
 		a := e.bundle.Apps[name]
-		scope := app.NewScope(a, e.language, a.NewState(e.seed))
+		scope := app.NewScope(a, e.language, nil) // a name is no matter of what the app holds
 		p := Package{Name: name, Label: a.Label.Eval(scope), Activity: a.Activity, Version: a.Version, System: a.Hidden && !a.User && !a.Blank(), Permissions: a.Requests}
 		if system(name) || a.Blank() && a.Hidden {
 			p.Activity = ""

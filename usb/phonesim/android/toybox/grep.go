@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -24,12 +25,13 @@ func grep(ctx context.Context, e *Env) int {
 		}
 		pattern, args = args[0], args[1:]
 	}
-	rx, err := regexp.Compile(grepPattern(pattern, e.name(), opts))
+	expression := grepPattern(pattern, e.name(), opts)
+	rx, err := regexp.Compile(expression)
 	if err != nil {
 		e.fail("bad REGEX '%s'", pattern)
 		return 2
 	}
-	g := &matcher{e: e, opts: opts, rx: rx}
+	g := &matcher{e: e, opts: opts, rx: rx, ways: waysOf(expression, rx)}
 	if has(opts, 'r') || has(opts, 'R') {
 		args = e.expandDirs(args)
 	}
@@ -125,8 +127,60 @@ type matcher struct {
 	e     *Env
 	opts  map[byte]string
 	rx    *regexp.Regexp
+	ways  []way // a line matches rx if it matches one of them
 	named bool
 	found bool
+}
+
+// way is a regular expression and the text that each of its matches begins with. What is read is mostly dumps of
+// thousands of lines by patterns of many such texts, and to look for a text is far quicker than to match.
+type way struct {
+	begins string
+	rx     *regexp.Regexp // nil: the text is all of it
+}
+
+// waysOf splits a pattern where it has alternatives at its top level, as far as that is seen without parsing it.
+func waysOf(expression string, rx *regexp.Regexp) []way {
+	parts := []string{expression}
+	if !strings.ContainsAny(expression, `()\`) {
+		parts = splitAlternatives(expression)
+	}
+	var ways []way
+	for _, part := range parts {
+		one, err := regexp.Compile(part)
+		if err != nil {
+			return []way{{rx: rx}}
+		}
+		begins, _ := one.LiteralPrefix()
+		if begins == part {
+			one = nil
+		}
+		ways = append(ways, way{begins, one})
+	}
+	return ways
+}
+
+// splitAlternatives splits at each | outside of brackets.
+func splitAlternatives(expression string) (parts []string) {
+	begin, bracket := 0, false
+	for i := range len(expression) {
+		switch c := expression[i]; {
+		case c == '[':
+			bracket = true
+		case c == ']':
+			bracket = false
+		case c == '|' && !bracket:
+			parts = append(parts, expression[begin:i])
+			begin = i + 1
+		}
+	}
+	return append(parts, expression[begin:])
+}
+
+func (g *matcher) matches(text string) bool {
+	return slices.ContainsFunc(g.ways, func(w way) bool {
+		return strings.Contains(text, w.begins) && (w.rx == nil || w.rx.MatchString(text))
+	})
 }
 
 func (g *matcher) file(ctx context.Context, name string, r io.Reader) error {
@@ -149,7 +203,7 @@ func (g *matcher) file(ctx context.Context, name string, r io.Reader) error {
 	}
 	err := lines(ctx, r, func(text string) bool {
 		number++
-		if g.rx.MatchString(text) == has(g.opts, 'v') {
+		if g.matches(text) == has(g.opts, 'v') {
 			if pending > 0 {
 				pending--
 				line(number, "-", text)
