@@ -360,12 +360,3 @@ func BenchmarkAgentStep(b *testing.B) {
 		})
 	}
 }
-
-// TestFortyAgentsFitInTheirMemory: at most 256 MiB for all of the process.
-func TestFortyAgentsFitInTheirMemory(t *testing.T) {
-	m := measure(t, 40, 120, 80)
-	if m.MiB <= 0 || m.MiB > 256*memoryFactor || m.Steps < 80 || m.Elements < 50 {
-		t.Errorf("%+v", m)
-	}
-	t.Logf("%+v", m)
-}

@@ -69,7 +69,7 @@ func TestShippedTasksWithHelpersAndWithout(t *testing.T) {
 				name = c.goal + " with helpers"
 			}
 			t.Run(name, func(t *testing.T) {
-				simulated(t, options{language: c.language}, func(t *testing.T, r *rig) {
+				simulated(t, options{language: c.language, small: helped}, func(t *testing.T, r *rig) {
 					if helped {
 						defer r.helped(t)()
 					}
@@ -148,7 +148,7 @@ func TestReport09_NothingIsDoneTwiceOverAnOldScreen(t *testing.T) {
 	for _, goal := range []string{shopGoal, messageGoal, switchGoal} {
 		for after := range 5 {
 			t.Run(fmt.Sprintf("%s after %d steps", goal, after), func(t *testing.T) {
-				simulated(t, options{}, func(t *testing.T, r *rig) {
+				simulated(t, options{small: true}, func(t *testing.T, r *rig) {
 					defer r.helped(t)()
 					var steps []runner.Step
 					freeze := func() {
@@ -181,7 +181,7 @@ func TestTasksWhoseHelperIsSlow(t *testing.T) {
 		{"LateMethod", android.Faults{LateMethod: true}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			simulated(t, options{language: "zh"}, func(t *testing.T, r *rig) {
+			simulated(t, options{language: "zh", small: true}, func(t *testing.T, r *rig) {
 				r.device.ChangeFaults(func(f *android.Faults) { *f = c.faults })
 				defer r.helped(t)()
 				result, steps := r.run(t, runner.Task{Goal: "给王芳发消息“我晚点到”"}, nil)

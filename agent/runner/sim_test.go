@@ -320,7 +320,7 @@ func TestSleepingAndLockedPhonesAreWoken(t *testing.T) {
 		{"locked with a PIN", func(c *android.Config) { c.Locked, c.PIN = true, "4711" }, false, wire.LoopDetected, "wake refused phone_locked"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			simulated(t, options{change: c.lock}, func(t *testing.T, r *rig) {
+			simulated(t, options{change: c.lock, small: true}, func(t *testing.T, r *rig) {
 				if c.off {
 					r.engine.SetScreenOn(false)
 				}
@@ -348,7 +348,7 @@ func TestCancellationLeavesNoFingerDown(t *testing.T) {
 		lasts   time.Duration
 	}{{9, 800 * time.Millisecond}, {9, 4 * time.Second}, {14, 800 * time.Millisecond}, {14, 4 * time.Second}} {
 		t.Run(fmt.Sprintf("Android %d for %s", c.version, c.lasts), func(t *testing.T) {
-			simulated(t, options{version: c.version}, func(t *testing.T, r *rig) {
+			simulated(t, options{version: c.version, small: true}, func(t *testing.T, r *rig) {
 				ctx, cancel := context.WithCancelCause(t.Context())
 				var steps []runner.Step
 				work := &runner.Runner{
