@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"reflect"
-	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -23,6 +22,14 @@ const maxDepth = 32
 // fraction and exponent. Keys that v does not know are ignored, so that a newer
 // sender can be read. The caller bounds the size. After an error v may hold a part.
 func Unmarshal(raw []byte, v any) error {
+	if direct(raw, v) {
+		return nil
+	}
+	return decode(raw, v)
+}
+
+// decode is Unmarshal by the decoder of encoding/json, for every type and with a reason for what is not taken.
+func decode(raw []byte, v any) error {
 	if !utf8.Valid(raw) {
 		return errors.New("it is not valid UTF-8")
 	}
@@ -107,7 +114,7 @@ func (w *walk) object(s *shape, depth int) error {
 		if err != nil {
 			return err
 		}
-		if !seen.add(key) {
+		if !seen.add([]byte(key)) {
 			return fmt.Errorf("the key %.40q is there twice", key)
 		}
 		inner, err := s.field(key)
@@ -151,35 +158,6 @@ func (w *walk) text() []byte {
 	}
 	w.at++
 	return w.raw[start:w.at]
-}
-
-// keys are those of one object. Most have few.
-type keys struct {
-	few  []string
-	many map[string]bool
-}
-
-// add tells whether the key is new.
-func (k *keys) add(key string) bool {
-	const few = 16
-	if k.many == nil {
-		if slices.Contains(k.few, key) {
-			return false
-		}
-		k.few = append(k.few, key)
-		if len(k.few) == few {
-			k.many = make(map[string]bool, 2*few)
-			for _, key := range k.few {
-				k.many[key] = true
-			}
-		}
-		return true
-	}
-	if k.many[key] {
-		return false
-	}
-	k.many[key] = true
-	return true
 }
 
 // shape is what a type tells of the JSON that is decoded into it.
