@@ -73,7 +73,6 @@ func messagesChoice(o *Options, tools []planner.Tool) (u anthropic.ToolChoiceUni
 
 func (messages) send(ctx context.Context, c *Client, body []byte, x *exchange) error {
 	opts := []option.RequestOption{
-		option.WithoutEnvironmentDefaults(),
 		option.WithoutOpenTelemetry(), // would ask the environment what to record
 		option.WithBaseURL(c.base.String()),
 		option.WithHTTPClient(x),
@@ -90,8 +89,8 @@ func (messages) send(ctx context.Context, c *Client, body []byte, x *exchange) e
 		opts = append(opts, option.WithAPIKey(c.cfg.Key.value()))
 	}
 	var ignored []byte
-	client := anthropic.NewClient(opts...)
-	_, err := client.Messages.New(ctx, anthropic.MessageNewParams{Model: c.cfg.Model, MaxTokens: 1},
+	s := anthropic.NewMessageService(opts...) // reads nothing from the environment, as NewClient may
+	_, err := s.New(ctx, anthropic.MessageNewParams{Model: c.cfg.Model, MaxTokens: 1},
 		option.WithRequestBody("application/json", body), option.WithResponseBodyInto(&ignored))
 	return err
 }
