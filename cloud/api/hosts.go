@@ -1,9 +1,9 @@
 package api
 
 import (
+	"bytes"
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"mime"
 	"net/http"
@@ -168,14 +168,16 @@ func readOctets(r *http.Request, limit int64) ([]byte, error) {
 }
 
 func readAll(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
-	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
+	// With room for what is announced, a screen is not copied each time that the buffer grows.
+	buf := bytes.NewBuffer(make([]byte, 0, min(max(r.ContentLength, 0), limit)+bytes.MinRead))
+	_, err := buf.ReadFrom(http.MaxBytesReader(w, r.Body, limit))
 	if e, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return nil, wire.Refuse(wire.PayloadTooLarge, map[string]any{"what": "body", "size": max(r.ContentLength, e.Limit+1), "limit": e.Limit})
 	}
 	if err != nil {
 		return nil, wire.Refuse(wire.BadRequest, map[string]any{"reason": "its body ended too early"}).Because(err)
 	}
-	return raw, nil
+	return buf.Bytes(), nil
 }
 
 // Decision is a row of the planner's log.

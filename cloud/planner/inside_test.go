@@ -3,6 +3,7 @@ package planner
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"log/slog"
 	"strings"
 	"testing"
@@ -74,5 +75,42 @@ func TestRacksThatAreStillAreForgotten(t *testing.T) {
 	}
 	if !l.allow(busy, now) || l.allow(busy, now) {
 		t.Error("the bound is not 2")
+	}
+}
+
+func TestAHashIsOfWhatIsAsked(t *testing.T) {
+	ask := func(change func(*wire.PlanRequest)) [32]byte {
+		req := wire.PlanRequest{
+			RequestID: "q1", HostID: "r1", TaskID: "t1", Attempt: 1, SystemPrompt: "ab", UserPrompt: "c",
+			Tools: []wire.PlanTool{{Name: "tap", Description: "Taps.", InputSchema: json.RawMessage(`{"a":"x \" y","b":[1,2]}`)}},
+		}
+		change(&req)
+		return hashOf(&req, []byte("screen"))
+	}
+	same := ask(func(*wire.PlanRequest) {})
+	if got := ask(func(r *wire.PlanRequest) {
+		r.Tools[0].InputSchema = json.RawMessage("{ \"a\" :\t\"x \\\" y\",\r\n\"b\": [1, 2] }")
+	}); got != same {
+		t.Error("white space counts")
+	}
+	seen := map[[32]byte]string{same: "the request"}
+	for name, change := range map[string]func(*wire.PlanRequest){
+		"id": func(r *wire.PlanRequest) { r.RequestID = "q2" }, "host": func(r *wire.PlanRequest) { r.HostID = "r2" },
+		"task": func(r *wire.PlanRequest) { r.TaskID = "t2" }, "attempt": func(r *wire.PlanRequest) { r.Attempt = 2 },
+		"where a prompt ends": func(r *wire.PlanRequest) { r.SystemPrompt, r.UserPrompt = "a", "bc" },
+		"name":                func(r *wire.PlanRequest) { r.Tools[0].Name = "swipe" },
+		"description":         func(r *wire.PlanRequest) { r.Tools[0].Description = "Taps" },
+		"schema":              func(r *wire.PlanRequest) { r.Tools[0].InputSchema = json.RawMessage(`{"a":"x \"y","b":[1,2]}`) },
+		"number of tools":     func(r *wire.PlanRequest) { r.Tools = append(r.Tools, r.Tools[0]) },
+	} {
+		h := ask(change)
+		if other, twice := seen[h]; twice {
+			t.Errorf("another %s has the hash of another %s", name, other)
+		}
+		seen[h] = name
+	}
+	req := wire.PlanRequest{RequestID: "q1"}
+	if hashOf(&req, nil) == hashOf(&req, []byte("screen")) {
+		t.Error("the screen does not count")
 	}
 }

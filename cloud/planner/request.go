@@ -3,6 +3,7 @@ package planner
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -65,7 +66,7 @@ func checkTools(req *wire.PlanRequest) *wire.Refusal {
 			return bad("the name of tool %d must have 1 to %d visible characters", i, maxToolName)
 		case seen[t.Name]:
 			return bad("two tools are called %q", t.Name)
-		case !json.Valid(t.InputSchema) || bytes.TrimSpace(t.InputSchema)[0] != '{':
+		case wire.Unmarshal(t.InputSchema, new(json.RawMessage)) != nil || bytes.TrimSpace(t.InputSchema)[0] != '{':
 			return bad("the input_schema of tool %q is no JSON object", t.Name)
 		case !utf8.ValidString(t.Description):
 			return bad("the description of tool %q must be UTF-8", t.Name)
@@ -106,18 +107,48 @@ func bounded(s string) string {
 	return strings.ToValidUTF8(s, "\uFFFD")
 }
 
-// hashOf is the SHA-256 of what a request asks, however its JSON was written. The screen counts by its own hash.
-func hashOf(req *wire.PlanRequest, screen []byte) ([32]byte, error) {
-	raw, err := json.Marshal(struct {
-		*wire.PlanRequest
-		Screen string `json:"screen"`
-	}{req, screenHash(screen)})
-	return sha256.Sum256(raw), err
+// hashOf is the SHA-256 of what a request asks, however its JSON was written: each part with its length, the screen by its
+// own hash.
+func hashOf(req *wire.PlanRequest, screen []byte) (sum [32]byte) {
+	size := 200 + len(req.SystemPrompt) + len(req.UserPrompt)
+	for i := range req.Tools {
+		t := &req.Tools[i]
+		size += 20 + len(t.Name) + len(t.Description) + len(t.InputSchema)
+	}
+	b := make([]byte, 0, size)
+	add := func(s string) { b = append(binary.AppendUvarint(b, uint64(len(s))), s...) }
+	for _, s := range []string{req.RequestID, req.HostID, req.TaskID, req.SystemPrompt, req.UserPrompt} {
+		add(s)
+	}
+	b = binary.AppendUvarint(b, uint64(req.Attempt))
+	for i := range req.Tools {
+		t := &req.Tools[i]
+		add(t.Name)
+		add(t.Description)
+		add(string(compact(t.InputSchema)))
+	}
+	if len(screen) > 0 {
+		sum = sha256.Sum256(screen)
+	}
+	return sha256.Sum256(append(b, sum[:]...))
 }
 
-func screenHash(screen []byte) string {
-	if len(screen) == 0 {
-		return ""
+// compact leaves out the white space of JSON that is valid.
+func compact(raw []byte) []byte {
+	out := make([]byte, 0, len(raw))
+	for i, quoted, escaped := 0, false, false; i < len(raw); i++ {
+		c := raw[i]
+		switch {
+		case escaped:
+			escaped = false
+		case quoted && c == '\\':
+			escaped = true
+		case c == '"':
+			quoted = !quoted
+		case !quoted && (c == ' ' || c == '\t' || c == '\r' || c == '\n'):
+			continue
+		}
+		out = append(out, c)
 	}
-	return fmt.Sprintf("%x", sha256.Sum256(screen))
+	return out
 }

@@ -52,10 +52,7 @@ func (t *turn) run(ctx context.Context) (wire.PlanDecision, *wire.Refusal) {
 		what := "planner requests outside of a task in a minute"
 		return none, wire.Refuse(wire.LimitExceeded, map[string]any{"what": what, "limit": t.o.LooseRate}).After(time.Minute / time.Duration(t.o.LooseRate))
 	}
-	hash, err := hashOf(t.req, t.screen)
-	if err != nil {
-		return none, bad("it cannot be read").Because(err)
-	}
+	hash := hashOf(t.req, t.screen)
 	// The profile comes before the row because its timeout says how long the row is owned. That is the one look of this
 	// request: what it finds is what is called.
 	if err := t.resolve(ctx); err != nil {
