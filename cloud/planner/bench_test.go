@@ -264,7 +264,7 @@ type faulty struct {
 	*store.Store
 	finish func(context.Context, store.Scope, store.Finish) (store.Decision, error)
 	settle func(context.Context, store.Scope, store.Reservation, store.Spent) error
-	active func(context.Context, store.Scope) (store.Profile, error)
+	begin  func(context.Context, store.Scope, store.PlanRequest) (store.Begun, error)
 }
 
 func (f *faulty) Finish(ctx context.Context, sc store.Scope, x store.Finish) (store.Decision, error) {
@@ -281,11 +281,11 @@ func (f *faulty) Settle(ctx context.Context, sc store.Scope, r store.Reservation
 	return f.Store.Settle(ctx, sc, r, x)
 }
 
-func (f *faulty) ActiveProfile(ctx context.Context, sc store.Scope) (store.Profile, error) {
-	if f.active != nil {
-		return f.active(ctx, sc)
+func (f *faulty) Begin(ctx context.Context, sc store.Scope, r store.PlanRequest) (store.Begun, error) {
+	if f.begin != nil {
+		return f.begin(ctx, sc, r)
 	}
-	return f.Store.ActiveProfile(ctx, sc)
+	return f.Store.Begin(ctx, sc, r)
 }
 
 // write makes a file below the bench's folder.

@@ -25,7 +25,7 @@ const maxTokens = 1<<31 - 1
 // ask makes the one call of a request, and gives what is to be stored.
 func (t *turn) ask(ctx context.Context) (store.Finish, *wire.Refusal) {
 	none := store.Finish{}
-	<-t.prepared
+	t.ready()
 	if t.broken != nil {
 		return none, t.broken
 	}

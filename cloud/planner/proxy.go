@@ -20,7 +20,6 @@ type Records interface {
 	Begin(ctx context.Context, sc store.Scope, r store.PlanRequest) (store.Begun, error)
 	Finish(ctx context.Context, sc store.Scope, f store.Finish) (store.Decision, error)
 	Fail(ctx context.Context, sc store.Scope, f store.Failure) error
-	ActiveProfile(ctx context.Context, sc store.Scope) (store.Profile, error)
 	Profile(ctx context.Context, sc store.Scope, id string) (store.Profile, error)
 	Reserve(ctx context.Context, sc store.Scope, profile string, tokens int64) (store.Reservation, error)
 	Settle(ctx context.Context, sc store.Scope, r store.Reservation, spent store.Spent) error

@@ -361,12 +361,33 @@ func TestALongFaultOfTheDatabaseIsAFailureAndNothingIsMadeUp(t *testing.T) {
 	d, err := b.decide(ask("q0", ref))
 	ok(t, err)
 	equal(t, "step", d.StepIndex, 0)
-	f.active = func(context.Context, store.Scope) (store.Profile, error) {
-		return store.Profile{}, errors.New("connection reset")
+	f.begin = func(context.Context, store.Scope, store.PlanRequest) (store.Begun, error) {
+		return store.Begun{}, errors.New("connection reset")
 	}
 	_, err = b.decide(ask("q1", ref))
 	refused(t, err, wire.Internal)
 	equal(t, "rows", len(b.decisions(ref)), 1)
+}
+
+// TestATransactionThatRunsTwiceCallsTheProfileOfTheSecond: another profile may have become active in between.
+func TestATransactionThatRunsTwiceCallsTheProfileOfTheSecond(t *testing.T) {
+	var f faulty
+	b := newBench(t, func(o *planner.Options) {
+		f.Store = o.Store.(*store.Store)
+		o.Store = &f
+	})
+	b.activate(b.profile(store.Anthropic), pt.Key)
+	f.begin = func(ctx context.Context, sc store.Scope, r store.PlanRequest) (store.Begun, error) {
+		for _, p := range []*store.Profile{nil, {Name: "before", Provider: store.Anthropic, Model: "model-b", BaseURL: b.fake.URL, Timeout: time.Minute}} {
+			if lease := r.Active(p); lease <= 0 {
+				t.Errorf("lease is %v", lease)
+			}
+		}
+		return f.Store.Begin(ctx, sc, r)
+	}
+	_, err := b.decide(ask("q0", b.lease()))
+	ok(t, err)
+	equal(t, "model", b.fake.Seen()[0].Model, "model-a")
 }
 
 func TestLimitsOfAProfile(t *testing.T) {

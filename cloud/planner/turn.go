@@ -33,7 +33,7 @@ type turn struct {
 	plan    store.PlanRequest
 	profile store.Profile
 
-	prepared chan struct{} // closed when what follows is set
+	prepared chan struct{} // closed when what follows is set; nil before there is a profile
 	broken   *wire.Refusal // why nothing can be called
 	provider ask
 	cost     int64 // tokens that the call may use, estimated
@@ -53,43 +53,48 @@ func (t *turn) run(ctx context.Context) (wire.PlanDecision, *wire.Refusal) {
 		return none, wire.Refuse(wire.LimitExceeded, map[string]any{"what": what, "limit": t.o.LooseRate}).After(time.Minute / time.Duration(t.o.LooseRate))
 	}
 	hash := hashOf(t.req, t.screen)
-	// The profile comes before the row because its timeout says how long the row is owned. That is the one look of this
+	// The profile is read with the row, because its timeout says how long the row is owned. That is the one look of this
 	// request: what it finds is what is called.
-	if err := t.resolve(ctx); err != nil {
-		return none, t.refusal(err)
-	}
 	t.plan = store.PlanRequest{
 		Host: t.caller.Host, ID: t.req.RequestID, Ref: store.Ref{Task: t.req.TaskID, Attempt: t.req.Attempt}, BodyHash: hash,
-		Owner: fmt.Sprintf("%s/%d", t.o.Owner, t.calls.Add(1)), Lease: t.profile.Timeout + t.o.Margin,
+		Owner: fmt.Sprintf("%s/%d", t.o.Owner, t.calls.Add(1)), Active: t.resolve,
 	}
-	t.prepared = make(chan struct{})
-	go t.prepare()
-	defer func() { <-t.prepared }() // the screen is the caller's again
+	defer t.ready() // the screen is the caller's again
 	return t.begin(ctx)
 }
 
-// resolve reads the active profile.
-func (t *turn) resolve(ctx context.Context) error {
-	p, err := t.o.Store.ActiveProfile(ctx, t.caller.scope())
-	if errors.Is(err, store.ErrNotFound) {
+// resolve takes the active profile, nil for none, and tells how long a request is owned under it. While its row is being
+// committed the call is made ready. If the transaction has to be run again, so does this.
+func (t *turn) resolve(p *store.Profile) time.Duration {
+	t.ready()
+	t.profile, t.broken = store.Profile{Timeout: unknownTimeout}, nil
+	if p == nil {
 		t.broken = wire.Refuse(wire.NoProfile, nil)
-		t.profile.Timeout = unknownTimeout
-		return nil
+	} else {
+		t.profile = *p
 	}
-	t.profile = p
-	return err
+	t.prepared = make(chan struct{})
+	go t.prepare()
+	return t.profile.Timeout + t.o.Margin
+}
+
+// ready waits until the call is ready, if it is being made so.
+func (t *turn) ready() {
+	if t.prepared != nil {
+		<-t.prepared
+	}
 }
 
 // begin claims the request and brings it to its end, or waits for whoever does, for as long as one call may take.
 func (t *turn) begin(ctx context.Context) (wire.PlanDecision, *wire.Refusal) {
 	none := wire.PlanDecision{}
-	wait, cancel := context.WithTimeout(ctx, t.profile.Timeout)
-	defer cancel()
+	start := time.Now()
 	for look, told := firstLook, false; ; look = min(2*look, slowLook) {
 		b, err := t.o.Store.Begin(ctx, t.caller.scope(), t.plan)
 		if err != nil {
 			return none, t.refusal(err)
 		}
+		t.plan.Active, t.plan.Lease = nil, t.profile.Timeout+t.o.Margin
 		switch b.Standing {
 		case store.Fresh, store.TakenOver:
 			t.at(AfterRequest)
@@ -107,7 +112,7 @@ func (t *turn) begin(ctx context.Context) (wire.PlanDecision, *wire.Refusal) {
 				t.accepted(t.profile.Timeout)
 			}
 		}
-		if sleep(wait, look) != nil {
+		if look = min(look, t.profile.Timeout-time.Since(start)); look <= 0 || sleep(ctx, look) != nil {
 			return none, wire.Refuse(wire.ProviderTimeout, map[string]any{"timeout_ms": t.profile.Timeout.Milliseconds()})
 		}
 	}

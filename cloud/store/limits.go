@@ -68,7 +68,9 @@ func (t *tx) settle(r Reservation, spent Spent) error {
 	if r == (Reservation{}) {
 		return nil
 	}
-	p, err := t.profile(r.Profile)
+	var p Profile
+	err := t.row(`SELECT max_tokens, price_in, price_out FROM profiles WHERE id = ? AND tenant = ?`, r.Profile, t.sc.Tenant).
+		Scan(&p.Limits.TokensPerDay, &p.Prices.In, &p.Prices.Out)
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,9 @@ type PlanRequest struct {
 	BodyHash [32]byte      // SHA-256 of the request's body
 	Owner    string        // this replica's process, unique per start
 	Lease    time.Duration // longer than the provider call can take
+	// Active, if it is set, is told the tenant's active profile as it is when the request is claimed, nil for none, and gives
+	// the Lease. It is called within the transaction, which waits for it, and again if that has to be run again.
+	Active func(*Profile) time.Duration
 }
 
 // Standing is what Begin found.
@@ -84,12 +87,18 @@ type Failure struct {
 const maxOwnership = time.Hour
 
 func (r *PlanRequest) check() error {
-	err := check(textOK("request id", r.ID, 1, maxName), textOK("owner", r.Owner, 1, maxName),
-		inRange("ownership in ms", r.Lease.Milliseconds(), 1, maxOwnership.Milliseconds()))
+	err := check(textOK("request id", r.ID, 1, maxName), textOK("owner", r.Owner, 1, maxName))
+	if r.Active == nil {
+		err = check(err, leaseInRange(r.Lease))
+	}
 	if err == nil && (r.Task == "") != (r.Attempt == 0) {
 		err = invalid("task and attempt are there or absent together")
 	}
 	return err
+}
+
+func leaseInRange(d time.Duration) error {
+	return inRange("ownership in ms", d.Milliseconds(), 1, maxOwnership.Milliseconds())
 }
 
 // planRow is a row of plan_requests.
@@ -124,6 +133,9 @@ func (s *Store) Begin(ctx context.Context, sc Scope, r PlanRequest) (b Begun, er
 		if err := t.mayAsk(r.Host); err != nil {
 			return err
 		}
+		if err := t.leaseOf(&r); err != nil {
+			return err
+		}
 		until := t.now + r.Lease.Milliseconds()
 		n, err := t.exec(`INSERT INTO plan_requests (host, id, tenant, task, attempt, body_hash, owner, owner_until, state, step, tool, arguments,
 			failure, created) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'open', 0, '', '', '', ?) ON CONFLICT (host, id) DO NOTHING`,
@@ -156,16 +168,34 @@ func (s *Store) Begin(ctx context.Context, sc Scope, r PlanRequest) (b Begun, er
 
 // mayAsk refuses a rack that was revoked after its request was let in.
 func (t *tx) mayAsk(host string) error {
-	h, err := t.host(host)
-	if err == nil && !h.Revoked.IsZero() {
+	var revoked time.Time
+	err := t.row(`SELECT revoked FROM hosts WHERE id = ? AND tenant = ?`, host, t.sc.Tenant).Scan(timeIn{&revoked})
+	if err == nil && !revoked.IsZero() {
 		err = fmt.Errorf("rack %s: %w", host, ErrRevoked)
 	}
 	return err
 }
 
+// leaseOf asks r.Active.
+func (t *tx) leaseOf(r *PlanRequest) error {
+	if r.Active == nil {
+		return nil
+	}
+	p, err := t.activeProfile()
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		r.Lease = r.Active(nil)
+	case err != nil:
+		return err
+	default:
+		r.Lease = r.Active(&p)
+	}
+	return leaseInRange(r.Lease)
+}
+
 // mayPlan refuses a request for a task that is not this rack's live lease, and notes that the attempt runs.
 func (t *tx) mayPlan(r PlanRequest) error {
-	if r.Task == "" {
+	if r.Task == "" || t.runs(r) {
 		return nil
 	}
 	task, a, err := t.lockLive(r.Host, r.Ref)
@@ -173,6 +203,15 @@ func (t *tx) mayPlan(r PlanRequest) error {
 		return err
 	}
 	return t.running(task, a)
+}
+
+// runs tells whether the attempt is running and live, as in every turn but the first. Nothing of it is changed, so nothing
+// is locked: a request of an attempt that ends meanwhile gets its answer refused.
+func (t *tx) runs(r PlanRequest) bool {
+	a := Attempt{State: Running}
+	err := t.row(`SELECT until FROM attempts WHERE task = ? AND attempt = ? AND host = ? AND tenant = ? AND state = ?`,
+		r.Task, r.Attempt, r.Host, t.sc.Tenant, Running).Scan(timeIn{&a.Until})
+	return err == nil && !t.over(a)
 }
 
 // standing tells where a known request stands.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"reflect"
 	"testing"
 	"time"
 
@@ -88,6 +89,34 @@ func testPlannerLog(t *testing.T, p place) {
 	equal(t, "answered although it is over", begin(plan("r1", "q2", ref, "o1")).Standing, store.Answered)
 	p.wait(time.Minute)
 	wants(t, second(s.Begin(ctx, acme, plan("r1", "q4", ref, "o2"))), store.ErrAttemptOver) // no take-over either
+}
+
+func testPlannerProfile(t *testing.T, p place) {
+	s := p.open(t)
+	ctx := t.Context()
+	addHost(t, s, "r1")
+	r := plan("r1", "q0", store.Ref{}, "o1")
+	var told []*store.Profile
+	r.Lease, r.Active = 0, func(p *store.Profile) time.Duration {
+		told = append(told, p)
+		return 2 * time.Minute
+	}
+	must(s.Begin(ctx, acme, r))(t)
+	p1 := must(s.AddProfile(ctx, acme, profile("p1")))(t)
+	ok(t, s.ActivateProfile(ctx, acme, p1.ID))
+	r.Owner = "o2"
+	b := must(s.Begin(ctx, acme, r))(t)
+	if b.Standing != store.InFlight || !b.Until.Equal(start.Add(2*time.Minute)) {
+		t.Errorf("begin is %+v", b)
+	}
+	want := must(s.ActiveProfile(ctx, acme))(t)
+	if len(told) != 2 || told[0] != nil || told[1] == nil || !reflect.DeepEqual(*told[1], want) {
+		t.Errorf("told %+v, the active one is %+v", told, want)
+	}
+	r.ID, r.Active = "q1", func(*store.Profile) time.Duration { return 0 }
+	wants(t, second(s.Begin(ctx, acme, r)), store.ErrInvalid)
+	r.Active = func(*store.Profile) time.Duration { return time.Minute }
+	equal(t, "a refused lease left no row", must(s.Begin(ctx, acme, r))(t).Standing, store.Fresh)
 }
 
 func testPlannerLoose(t *testing.T, p place) {

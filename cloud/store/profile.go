@@ -189,10 +189,15 @@ func (s *Store) ActiveProfile(ctx context.Context, sc Scope) (p Profile, err err
 		return Profile{}, err
 	}
 	err = s.read(ctx, sc, func(t *tx) error {
-		p, err = scanProfile(t.row(profileRow+`WHERE p.tenant = ? AND a.profile IS NOT NULL`, sc.Tenant))
+		p, err = t.activeProfile()
 		return err
 	})
 	return p, err
+}
+
+func (t *tx) activeProfile() (Profile, error) {
+	return scanProfile(t.row(`SELECT `+profileColumns+`, 1 FROM active_profiles a JOIN profiles p ON p.tenant = a.tenant AND p.id = a.profile WHERE a.tenant = ?`,
+		t.sc.Tenant))
 }
 
 // ActivateProfile makes a profile the active one in place of any other.

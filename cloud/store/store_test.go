@@ -53,6 +53,7 @@ var contract = []struct {
 	{"Deadline", testDeadline},
 	{"PlannerLog", testPlannerLog},
 	{"PlannerOutsideATask", testPlannerLoose},
+	{"PlannerProfile", testPlannerProfile},
 	{"DecisionPages", testDecisionPages},
 	{"Prune", testPrune},
 	{"WhatIsOverIsForgotten", testForget},
