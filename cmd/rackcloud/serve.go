@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 
@@ -83,6 +84,7 @@ func (c *serveCommand) Run(s *session) error {
 		return err
 	}
 	defer cloud.close()
+	defer runtime.KeepAlive(ballast())
 	fmt.Fprintf(s.stdout, "ready: api %s, admin http://%s, broker %s\n", cloud.apiURL, cloud.local.Addr(), cloud.broker.url)
 	return cloud.run(s.ctx)
 }
