@@ -275,7 +275,7 @@ func encoded(a answer) reply {
 	if r, ok := a.body.(*wire.Refusal); ok {
 		lasting = !r.Retryable && r.Code != wire.Internal
 	}
-	raw, err := json.Marshal(a.body)
+	raw, err := wire.Marshal(a.body)
 	if err != nil {
 		raw, _ = json.Marshal(wire.Refuse(wire.Internal, nil))
 		return reply{t: wire.TypeError, body: raw}
@@ -339,7 +339,7 @@ func (l *Link) Push(ctx context.Context, to enroll.Caller, t wire.Type, body any
 	case wire.TypeSkillChanged:
 		kind = wire.KindSkill
 	}
-	raw, err := json.Marshal(body)
+	raw, err := wire.Marshal(body)
 	if err != nil {
 		return err
 	}

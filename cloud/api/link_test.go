@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"path/filepath"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"phonerack/cloud/bus"
+	"phonerack/cloud/enroll"
 	"phonerack/cloud/fleet"
 	"phonerack/sync/wire"
 )
@@ -296,5 +298,25 @@ func TestAStateOlderThanWhatIsKnownChangesNothing(t *testing.T) {
 	}
 	if len(r.heard()) != 0 {
 		t.Error("a state was answered")
+	}
+}
+
+// TestADecisionAboutAPageOfHTMLFitsAFrame: <, > and & take one byte each, and are not written as \u003c.
+func TestADecisionAboutAPageOfHTMLFitsAFrame(t *testing.T) {
+	s := newSite(t)
+	r := s.rack("acme")
+	r.hello()
+	r.heard()
+	arguments := json.RawMessage(`{"text":"` + strings.Repeat("<&>", 60<<10) + `"}`)
+	s.decide = func(context.Context, enroll.Caller, wire.PlanRequest, []byte, func(time.Duration)) (wire.PlanDecision, error) {
+		return wire.PlanDecision{ToolName: "type", Arguments: arguments}, nil
+	}
+	a := r.deliver(wire.KindPlan, r.seal(wire.KindPlan, r.message(wire.TypePlanRequest, plan(r, "q1"))))
+	if len(a) != 1 || a[0].Type != wire.TypePlanDecision {
+		t.Fatalf("got %d answers: %.300s", len(a), a[0].Body)
+	}
+	var d wire.PlanDecision
+	if err := a[0].Decode(&d); err != nil || !bytes.Equal(d.Arguments, arguments) {
+		t.Errorf("%v, %.100s", err, d.Arguments)
 	}
 }

@@ -31,7 +31,7 @@ func (o *Outbox) prepare(e Entry, l lane, dropped int) (stored, error) {
 	if _, err := ulid.ParseStrict(e.ID); err != nil {
 		return stored{}, fmt.Errorf("%s: the id %.40q is no ULID", e.Type, e.ID)
 	}
-	body, err := json.Marshal(e.Body)
+	body, err := wire.Marshal(e.Body)
 	if err != nil {
 		return stored{}, fmt.Errorf("%s: %w", e.Type, err)
 	}
@@ -63,7 +63,7 @@ func withDropped(body []byte, n int) ([]byte, error) {
 		_ = json.Unmarshal(raw, &own)
 	}
 	fields["dropped"] = json.RawMessage(fmt.Sprint(own + n))
-	return json.Marshal(fields)
+	return wire.Marshal(fields)
 }
 
 // dropped is what the event tells of others.
@@ -88,7 +88,7 @@ func (s stored) encode() ([]byte, error) {
 		}
 		s.Key, data = ownKey.name, ownKey.seal(data)
 	}
-	raw, err := json.Marshal(s)
+	raw, err := wire.Marshal(s)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.Type, err)
 	}

@@ -304,6 +304,24 @@ func TestOutboxRefusesWhatNoFrameHolds(t *testing.T) {
 	})
 }
 
+// TestOutboxKeepsHTMLAsItIs: written as \u003c, a page in a command's detail would fit no frame.
+func TestOutboxKeepsHTMLAsItIs(t *testing.T) {
+	dialogue(t, func(t *testing.T, b *bench) {
+		b.make()
+		detail := json.RawMessage(`{"page":"` + strings.Repeat("<&>", 60<<10) + `"}`)
+		_, err := b.link.Outbox().Put(link.Entry{Type: wire.TypeCommandStatus, Body: wire.CommandStatus{CommandID: "c", Version: 1, Status: wire.CommandSucceeded, Detail: detail}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.online()
+		synctest.Wait()
+		heard := b.cloud.Heard(wire.TypeCommandStatus)
+		if len(heard) != 1 || !bytes.Contains(heard[0].Body, detail) {
+			t.Errorf("the cloud has heard %d", len(heard))
+		}
+	})
+}
+
 func TestOutboxPutIsPartOfACallersTransaction(t *testing.T) {
 	dialogue(t, func(t *testing.T, b *bench) {
 		b.make()

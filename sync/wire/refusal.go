@@ -107,7 +107,7 @@ func (r Refusal) MarshalJSON() ([]byte, error) {
 	if args == nil {
 		args = map[string]any{}
 	}
-	return json.Marshal(refusalJSON{r.Code, args, r.Retryable, r.RetryAfterMS})
+	return Marshal(refusalJSON{r.Code, args, r.Retryable, r.RetryAfterMS})
 }
 
 // UnmarshalJSON implements json.Unmarshaler. Whole numbers among the arguments

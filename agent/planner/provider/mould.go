@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"phonerack/agent/planner"
+	"phonerack/sync/wire"
 )
 
 // What each request has of its own stands in a mould as one of these words. They are random and never leave the process,
@@ -160,11 +161,11 @@ func (c *Client) cast(req *planner.Request) (*mould, error) {
 
 // fill makes the body of one request.
 func (m *mould) fill(req *planner.Request) ([]byte, error) {
-	user, err := json.Marshal(req.UserPrompt)
+	user, err := wire.Marshal(req.UserPrompt)
 	if err != nil {
 		return nil, err
 	}
-	system, err := json.Marshal(req.SystemPrompt)
+	system, err := wire.Marshal(req.SystemPrompt)
 	if err != nil {
 		return nil, err
 	}
