@@ -215,6 +215,13 @@ func TestAFailedDecisionIsAFailureOnBothTransports(t *testing.T) {
 		t.Errorf("got %d %q %s", answer.StatusCode, answer.Header.Get("Retry-After"), raw)
 	}
 	s.decide = func(context.Context, enroll.Caller, wire.PlanRequest, []byte, func(time.Duration)) (wire.PlanDecision, error) {
+		return wire.PlanDecision{}, wire.Refuse(wire.Internal, nil).After(30 * time.Second)
+	}
+	answer, raw, _ = s.http(http.MethodPost, "/v1/hosts/"+r.bundle.Rack+"/planner-decisions", r.bundle.Bearer, plan(r, "r5"))
+	if answer.StatusCode != http.StatusServiceUnavailable || answer.Header.Get("Retry-After") != "30" {
+		t.Errorf("a fault that passes: got %d %q %s", answer.StatusCode, answer.Header.Get("Retry-After"), raw)
+	}
+	s.decide = func(context.Context, enroll.Caller, wire.PlanRequest, []byte, func(time.Duration)) (wire.PlanDecision, error) {
 		panic("a fault")
 	}
 	if _, err := r.callMQTT(wire.TypePlanRequest, plan(r, "r3")); !wire.Is(err, wire.Internal) {

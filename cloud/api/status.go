@@ -49,6 +49,9 @@ type failure struct {
 func refuse(w http.ResponseWriter, status int, f failure) {
 	if status == 0 {
 		status = statusOf(f.Error.Code)
+		if f.Error.Code == wire.Internal && f.Error.Retryable {
+			status = http.StatusServiceUnavailable
+		}
 	}
 	if status == http.StatusTooManyRequests || f.Error.RetryAfterMS > 0 {
 		seconds := max(1, int(math.Ceil(float64(f.Error.RetryAfterMS)/1000)))

@@ -92,6 +92,9 @@ func ofRack(err error, task string, attempt int) error {
 	return Refusal(err)
 }
 
+// fullWait is what a rack is told to wait while the cloud's disk is full.
+const fullWait = 30 * time.Second
+
 // Refusal turns an error of the store into the refusal that its caller is told; nil for nil. Where no record is named,
 // the sentences of not_found and conflict are general.
 func Refusal(err error) error {
@@ -114,7 +117,13 @@ func Refusal(err error) error {
 	case errors.Is(err, store.ErrConflict):
 		return wire.Refuse(wire.Conflict, map[string]any{"reason": err.Error()}).Because(err)
 	}
-	return wire.Refuse(wire.Internal, nil).Because(err)
+	// A fault of the database may pass, and what a rack has to tell must not be lost to it.
+	r := wire.Refuse(wire.Internal, nil).Because(err)
+	r.Retryable = true
+	if errors.Is(err, store.ErrFull) {
+		r = r.After(fullWait)
+	}
+	return r
 }
 
 // Named is Refusal for an operator's request about one record.

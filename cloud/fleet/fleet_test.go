@@ -2,6 +2,7 @@ package fleet_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -390,6 +391,11 @@ func TestErrorsOfTheStoreBecomeRefusals(t *testing.T) {
 		}
 		if strings.Contains(got.Sentence("en"), "disk") {
 			t.Errorf("a stranger is told of the inside: %s", got.Sentence("en"))
+		}
+	}
+	for err, after := range map[error]time.Duration{errors.New("the connection is gone"): 0, store.ErrFull: 30 * time.Second} {
+		if got := wire.From(fleet.Refusal(err)); !got.Retryable || got.RetryAfter() != after {
+			t.Errorf("%v: retryable %t, after %v", err, got.Retryable, got.RetryAfter())
 		}
 	}
 	if got := wire.From(fleet.Refusal(limit)); got.RetryAfterMS < 3_000_000 {

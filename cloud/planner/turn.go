@@ -21,6 +21,9 @@ const (
 // unknownTimeout is how long a request is owned when no profile tells.
 const unknownTimeout = time.Second
 
+// fullWait is what a rack is told to wait while the cloud's disk is full.
+const fullWait = 30 * time.Second
+
 // turn is one request on its way.
 type turn struct {
 	*Proxy
@@ -233,6 +236,9 @@ func (t *turn) refusal(err error) *wire.Refusal {
 	t.log.Error("planner request failed", "error", err)
 	r := wire.Refuse(wire.Internal, nil).Because(err)
 	r.Retryable = true
+	if errors.Is(err, store.ErrFull) {
+		r = r.After(fullWait)
+	}
 	return r
 }
 

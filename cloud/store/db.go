@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/oklog/ulid/v2"
@@ -24,6 +25,8 @@ type Store struct {
 	d     *dialect
 	path  string // of an SQLite database
 	clock func() time.Time
+	full  atomic.Bool             // a write has found no room on the disk, and nobody has found any since
+	room  func(path string) error // writes to the disk of the database at path and takes it back
 }
 
 // Open opens the database named by dsn, "sqlite:PATH" or "postgres://...", makes it if it is new, and brings its tables
@@ -79,11 +82,33 @@ func (s *Store) Close() error {
 // NewID mints an id for a record: 26 characters of [0-9a-z], ordered by time.
 func NewID() string { return strings.ToLower(ulid.Make().String()) }
 
-// Ping tells whether the database answers.
+// Ping tells whether the database answers. After a write that has found no room on the disk it looks whether there is room
+// now, by writing: ErrFull if not.
 func (y *System) Ping(ctx context.Context) error {
+	if y.s.full.Load() {
+		if err := y.s.tryRoom(ctx); err != nil {
+			return err
+		}
+		y.s.full.Store(false)
+	}
 	return y.s.read(ctx, Scope{}, func(t *tx) error {
 		var n int
 		return t.row(`SELECT 1`).Scan(&n)
+	})
+}
+
+// tryRoom writes. SQLite may have room in its own files when the disk has none, so there a file is written beside them.
+func (s *Store) tryRoom(ctx context.Context) error {
+	if s.path != "" {
+		if err := s.room(s.path); full(err) {
+			return fmt.Errorf("%w: %w", ErrFull, err)
+		} else if err != nil {
+			return err
+		}
+	}
+	return s.write(ctx, Scope{}, func(t *tx) error {
+		_, err := t.exec(`UPDATE installation SET generation = generation`)
+		return err
 	})
 }
 
@@ -177,6 +202,10 @@ func (s *Store) write(ctx context.Context, sc Scope, f func(*tx) error) error {
 			return ctx.Err()
 		case <-time.After(time.Duration(rand.Int64N(int64(5*time.Millisecond) << try))):
 		}
+	}
+	if full(err) {
+		s.full.Store(true)
+		return fmt.Errorf("%w: %w", ErrFull, err)
 	}
 	if taken(err) {
 		return fmt.Errorf("%w: the id or name is taken", ErrConflict)

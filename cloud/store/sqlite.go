@@ -44,7 +44,17 @@ func openSQLite(ctx context.Context, path string) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(err, w.Close(), r.Close())
 	}
-	return &Store{lite: l, d: &dialect{}, path: path}, nil
+	return &Store{lite: l, d: &dialect{}, path: path, room: tryFile}, nil
+}
+
+// tryFile writes a file beside path, large enough for a few transactions, and removes it.
+func tryFile(path string) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".room-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(make([]byte, 1<<20))
+	return errors.Join(err, f.Sync(), f.Close(), os.Remove(f.Name()))
 }
 
 // connectSQLite makes a pool; it opens nothing yet. Transactions are begun by statements: those of the writer are immediate,

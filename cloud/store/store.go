@@ -24,6 +24,8 @@ var (
 	ErrNotOwner = errors.New("planner request belongs to another replica")
 	// ErrRevoked: the rack's credentials have ended, though they were valid when its request came.
 	ErrRevoked = errors.New("rack is revoked")
+	// ErrFull: the database's disk has no room. Nothing was stored, and it can be tried again when there is.
+	ErrFull = errors.New("the database has no room on its disk")
 	// ErrNewerSchema: the database was written by a newer version of phonerack.
 	ErrNewerSchema = errors.New("database is newer than this program")
 )
