@@ -87,6 +87,11 @@ func NATSConfig(s NATSServer) (string, error) {
 	w.line("  max_ack_pending: 256")
 	w.line("  js_api_timeout: \"10s\" # after a restart racks come all at once")
 	w.line("  consumer_inactive_threshold: \"24h\" # of racks that never come back")
+	if s.Cluster == nil {
+		// A subscription lives no longer than its rack's connection, as sessions are clean. In files each would be written ten times
+		// a second and have a goroutine for it, for which a server that stops waits 10 ms, one after the other.
+		w.line("  consumer_memory_storage: true")
+	}
 	w.tls(s.TLS, true)
 	w.line("}")
 	if s.Websocket != "" {

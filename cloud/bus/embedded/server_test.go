@@ -190,6 +190,27 @@ func within(limit time.Duration, ok func() bool) bool {
 }
 
 // TestStartSaysWhatIsWrong: in time, and with the server's own words.
+// TestNoSubscriptionIsAFile: the server writes files of subscriptions all the time, and waits for each when it stops: a
+// thousand racks kept it for ten seconds.
+func TestNoSubscriptionIsAFile(t *testing.T) {
+	dir := t.TempDir()
+	s := start(t, embedded.Options{Dir: dir, MQTT: "127.0.0.1:0", Authenticator: new(bustest.Racks)})
+	b := open(t, s)
+	r := (&bustest.Broker{URLs: []string{"tcp://" + s.MQTTAddr()}}).Connect(t, bustest.Login{Rack: "r1"})
+	if err := b.Publish(t.Context(), wire.Topic{Tenant: bustest.Tenant, Rack: "r1", Direction: wire.Down, Kind: wire.KindTask}, []byte("a")); err != nil {
+		t.Fatal(err)
+	}
+	r.Receive(t, 1)
+	streams, err := filepath.Glob(filepath.Join(dir, "jetstream", "*", "streams", "*"))
+	if err != nil || len(streams) == 0 {
+		t.Fatalf("there are no streams: %v", err)
+	}
+	// The server's own subscription to its retained frames is not one of a rack.
+	if files, err := filepath.Glob(filepath.Join(dir, "jetstream", "*", "streams", "$MQTT_msgs", "obs", "*")); err != nil || len(files) > 0 {
+		t.Errorf("subscriptions in files: %v, %v", files, err)
+	}
+}
+
 func TestStartSaysWhatIsWrong(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
