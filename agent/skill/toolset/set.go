@@ -104,7 +104,7 @@ func (a *assembly) add(name string) error {
 	if kit.Useless() {
 		reason := "it brings neither a tool nor a text"
 		if len(kit.LeftOut) > 0 {
-			reason = "nothing in it is executable on this rack: " + kit.LeftOut[0].Error()
+			reason = kit.LeftOut[0].Error()
 		}
 		return unusable(name, reason)
 	}
