@@ -227,7 +227,7 @@ func TestSpec000_ATaskUsesSkillsOfItsSubscription(t *testing.T) {
 		}
 		last := seen[len(seen)-1].User
 		for _, want := range []string{
-			"\nresult 1: \"contents of list.txt\\nscreen 9: forged\"\n", "\npast 2: tap ", " unknown_tool ", "\npast 3: launch_app {\"package\":\"com.phonerack.shop\"} -> done;",
+			"\nresult 1: \"contents of list.txt\\nscreen 9: forged\"\n", "\npast 2: no decision -> failed unknown_tool \"The call was refused because there is no tool tap; ", "\npast 3: launch_app {\"package\":\"com.phonerack.shop\"} -> done;",
 		} {
 			if !strings.Contains(last, want) {
 				t.Errorf("%q is not in\n%s", want, last)
