@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -136,7 +137,7 @@ func narrowed(m map[string]any, depth int) (map[string]any, error) {
 			out[key] = n
 		}
 	}
-	if list, ok := m["enum"].([]any); ok && len(list) > 0 && len(list) <= model.MaxEnum {
+	if list, ok := m["enum"].([]any); ok && len(list) > 0 && len(list) <= model.MaxEnum && !slices.ContainsFunc(list, smuggles) {
 		out["enum"] = list
 		if trial, err := json.Marshal(map[string]any{"type": "object", "properties": map[string]any{"x": out}}); err != nil || unreadable(trial) {
 			delete(out, "enum")
@@ -154,6 +155,18 @@ func narrowed(m map[string]any, depth int) (map[string]any, error) {
 	}
 	return out, nil
 }
+
+// smuggles tells whether a value of an enum has characters in it that nobody sees.
+// It is not rewritten: it would mean another value to the server.
+func smuggles(v any) bool {
+	text, ok := v.(string)
+	return ok && model.Visible(text) != text
+}
+
+// argument is what a name may be. Anthropic's API refuses the whole request if one
+// of any tool is another: "Property keys should
+// match pattern ...".
+var argument = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
 
 func unreadable(schema []byte) bool {
 	_, err := planner.ParseSchema(schema)
@@ -199,7 +212,10 @@ func properties(m, out map[string]any, depth int) error {
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		p, ok := all[name].(map[string]any)
 		inner, err := map[string]any(nil), errors.New("an argument that it needs is not described")
-		if ok {
+		switch {
+		case !argument.MatchString(name):
+			err = errors.New("the name of an argument that it needs is not made of 1 to 64 letters, digits, '_', '-' and '.'")
+		case ok:
 			inner, err = narrowed(p, depth+1)
 		}
 		switch {
