@@ -182,6 +182,14 @@ func TestASessionIsOverAfterAFault(t *testing.T) {
 	}
 }
 
+// TestALongSessionIsNoFlood: the list that comes before each call does not count for ever.
+func TestALongSessionIsNoFlood(t *testing.T) {
+	x := open(t, program(clienttest.Wordy))
+	for range 12 { // which is more than what one question may bring
+		list(t, x)
+	}
+}
+
 type lockedText struct {
 	mu sync.Mutex
 	b  bytes.Buffer

@@ -100,12 +100,20 @@ func (t *tail) String() string {
 	return string(t.text)
 }
 
-// meter bounds what a session reads: too long a message is the transport's to see, and all together is this one's.
+// meter bounds what a program says from one question to the next: too long a message is the transport's to see, and all
+// together is this one's.
 type meter struct {
 	io.Reader
 	io.Closer
 	mu   sync.Mutex
 	left int64 // guarded by mu
+}
+
+// refill begins the next question. A flood that came before has ended the reading, and it stays so.
+func (m *meter) refill() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.left = maxTalk
 }
 
 var errTalk = fmt.Errorf("it says more than %d MiB", maxTalk>>20)

@@ -18,7 +18,7 @@ const (
 	graceTime = 5 * time.Second  // for whatever is pending after its end
 
 	maxMessage = 1 << 20  // bytes of one message
-	maxTalk    = 8 << 20  // bytes of all that a server says in a session
+	maxTalk    = 8 << 20  // bytes of all that a program says from one question to the next
 	maxPages   = 20       // of a list
 	maxText    = 64 << 10 // bytes of a call's text; who shows it bounds it further
 )

@@ -24,6 +24,7 @@ type Session struct {
 	log    *slog.Logger
 	client *sdk.ClientSession
 	stop   func(patience time.Duration) // ends the way to the server; may be called again
+	meter  *meter                       // of what its program says; nil for a URL
 
 	turn   sync.Mutex    // held while something is asked
 	broken bool          // guarded by turn
@@ -76,7 +77,8 @@ func (x *Session) transport() (sdk.Transport, error) {
 			}
 		})
 	}
-	return &sdk.IOTransport{Reader: &meter{Reader: p.out, Closer: p.out, left: maxTalk}, Writer: p.in, MaxLineLength: maxMessage}, nil
+	x.meter = &meter{Reader: p.out, Closer: p.out, left: maxTalk}
+	return &sdk.IOTransport{Reader: x.meter, Writer: p.in, MaxLineLength: maxMessage}, nil
 }
 
 // within asks something of the server for at most d. Whatever the server does, it
@@ -87,6 +89,9 @@ func (x *Session) within(ctx context.Context, d time.Duration, sent bool, ask fu
 	defer x.turn.Unlock()
 	if x.broken {
 		return &Fault{Server: x.server.Name, Reason: "is not there any more"}
+	}
+	if x.meter != nil {
+		x.meter.refill()
 	}
 	inner, cancel := context.WithTimeout(ctx, d)
 	defer cancel()

@@ -33,6 +33,7 @@ const (
 	Changes   = "changes"   // describes its tool differently after the first list
 	Loses     = "loses"     // has no tool after the first list
 	Many      = "many"      // lists 300 tools
+	Wordy     = "wordy"     // has a list of 900 KiB
 	Deaf      = "deaf"      // never reads what it is told
 	Stubborn  = "stubborn"  // does not end, and has started a program that does not end either
 )
@@ -124,7 +125,7 @@ type path struct {
 	Path string `json:"path"`
 }
 
-// New is a server of one of the modes Good, Changes, Loses and Many. Its tool read says what it was given, env shows its
+// New is a server of one of the modes Good, Changes, Loses, Many and Wordy. Its tool read says what it was given, env shows its
 // environment, broken answers with an error, and odd has arguments that cannot be described here.
 func New(mode string) *sdk.Server {
 	s := sdk.NewServer(&sdk.Implementation{Name: "test", Version: "1"}, nil)
@@ -177,6 +178,9 @@ func New(mode string) *sdk.Server {
 	s.AddTool(&sdk.Tool{Name: "odd", Description: "Is odd.", InputSchema: object(`{"x":{"anyOf":[{"type":"string"},{"type":"integer"}]}},"required":["x"]`)}, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		return text(""), nil
 	})
+	if mode == Wordy {
+		s.AddTool(&sdk.Tool{Name: "wordy", Description: strings.Repeat("x", 900<<10), InputSchema: object(`{}`)}, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) { return text(""), nil })
+	}
 	if mode == Many {
 		for i := range 300 {
 			s.AddTool(&sdk.Tool{Name: fmt.Sprintf("t%d", i), InputSchema: object(`{}`)}, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) { return text(""), nil })
