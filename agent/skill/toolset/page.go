@@ -99,18 +99,23 @@ func encode(v any) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// line is a value as JSON on one line. What a person does not see is escaped, not
-// left out: a step has to mean the same as before.
+// line is a value as JSON on one line. What a person does not see, and what rules a
+// terminal, is escaped, not left out: a step has to mean the same as before.
 func line(v any) string {
 	raw := encode(v)
-	var b strings.Builder
-	at := 0
+	hidden := map[int]bool{}
 	for _, h := range model.FindHidden(raw) {
-		b.WriteString(raw[at:h.Offset])
-		for _, unit := range utf16.Encode([]rune{h.Rune}) {
+		hidden[h.Offset] = true
+	}
+	var b strings.Builder
+	for i, c := range raw {
+		if !hidden[i] && (c < 0x7f || c >= 0xa0) { // encoding/json escapes those below a blank only
+			b.WriteRune(c)
+			continue
+		}
+		for _, unit := range utf16.Encode([]rune{c}) {
 			fmt.Fprintf(&b, `\u%04x`, unit)
 		}
-		at = h.Offset + len(string(h.Rune))
 	}
-	return b.String() + raw[at:]
+	return b.String()
 }
