@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -26,9 +27,9 @@ func TestSoakMosquittoIsKilledAtAnyMoment(t *testing.T) {
 	defer cancel()
 	random, begin := rand.New(rand.NewPCG(11, uint64(n))), time.Now()
 	orders := s.Submit(ctx)
-	for range n {
+	for i := range n {
 		s.Reach(ctx)
-		sitetest.Pause(t, ctx, random, 200*time.Millisecond, 4*time.Second)
+		moment(t, ctx, s, random, i)
 		s.Broker.Nodes[0].Kill()
 		sitetest.Pause(t, ctx, random, 10*time.Millisecond, time.Second)
 		if err := s.Broker.Nodes[0].Start(ctx); err != nil {
@@ -53,9 +54,9 @@ func TestSoakNATSNodesAndReplicasAreKilledAtAnyMoment(t *testing.T) {
 	defer cancel()
 	random, begin := rand.New(rand.NewPCG(13, uint64(n))), time.Now()
 	orders := s.Submit(ctx)
-	for range n {
+	for i := range n {
 		s.Reach(ctx)
-		sitetest.Pause(t, ctx, random, 200*time.Millisecond, 4*time.Second)
+		moment(t, ctx, s, random, i)
 		node := s.Broker.Nodes[random.IntN(len(s.Broker.Nodes))]
 		node.Kill()
 		sitetest.Pause(t, ctx, random, 10*time.Millisecond, 2*time.Second)
@@ -74,4 +75,19 @@ func TestSoakNATSNodesAndReplicasAreKilledAtAnyMoment(t *testing.T) {
 	states := orders.Judge(ctx, "succeeded")
 	fmt.Printf("soak kills of a NATS server of three %d, of a rackcloud of two with PostgreSQL %d: tasks %v, %.0f s\n", n, n, states, time.Since(begin).Seconds())
 	noScreenIsWrittenDown(t, ctx, s, dsn, root, true)
+}
+
+// moment waits for a moment of the i-th kill: any one, or one in which a phone was put in order after a task, so that its result, or what
+// acknowledges it, is on its way. Any moment alone would hardly ever be such a one.
+func moment(t *testing.T, ctx context.Context, s *sitetest.Site, random *rand.Rand, i int) {
+	t.Helper()
+	if i%2 == 0 {
+		sitetest.Pause(t, ctx, random, 200*time.Millisecond, 4*time.Second)
+		return
+	}
+	ended := func() int { return strings.Count(s.Rack.Log(), `msg="phone in order"`) }
+	for before := ended(); ended() == before; {
+		sitetest.Pause(t, ctx, random, time.Millisecond, 5*time.Millisecond)
+	}
+	sitetest.Pause(t, ctx, random, time.Microsecond, 10*time.Millisecond)
 }
