@@ -63,6 +63,7 @@ type Catalog struct {
 	rows   []model.Row
 	index  *search.Index
 	faults map[string]string // hash of a flow template -> why it cannot be used, "" if it can
+	unread map[string]bool   // hashes of those whose fault is that they could not be read
 }
 
 // New makes a catalog. Nothing is read yet.
@@ -92,19 +93,22 @@ func (c *Catalog) ready(now *model.Copy) (*search.Index, map[string]string) {
 		return c.index, c.faults
 	}
 	docs := make([]search.Document, 0, len(now.Rows))
-	faults := make(map[string]string, len(c.faults))
+	faults, unread := make(map[string]string, len(c.faults)), map[string]bool{}
 	for _, r := range now.Rows {
 		docs = append(docs, search.Document{ID: r.ID, Name: r.Name, Description: r.Description, Tags: r.Tags, Aliases: r.Aliases})
 		if r.Kind != model.FlowTemplate {
 			continue
 		}
 		fault, known := c.faults[r.SHA256]
-		if !known {
-			fault = c.fault(r)
+		if !known || c.unread[r.SHA256] {
+			var read bool
+			if fault, read = c.fault(r); !read {
+				unread[r.SHA256] = true
+			}
 		}
 		faults[r.SHA256] = fault
 	}
-	c.rows, c.index, c.faults = now.Rows, search.New(docs), faults
+	c.rows, c.index, c.faults, c.unread = now.Rows, search.New(docs), faults, unread
 	return c.index, faults
 }
 
@@ -113,17 +117,17 @@ func same(a, b []model.Row) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
-// fault checks the flow template of a row.
-func (c *Catalog) fault(r model.Row) string {
+// fault checks the flow template of a row, if it can be read.
+func (c *Catalog) fault(r model.Row) (reason string, read bool) {
 	s, err := c.o.Source.Skill(r.Entry)
-	if err == nil {
+	if read = err == nil; read {
 		err = c.check(s)
 	}
 	if err == nil {
-		return ""
+		return "", true
 	}
 	c.o.Logger.Warn("a skill of the catalog cannot be used", "skill", r.ID, "version", r.Version, "reason", err.Error())
-	return err.Error()
+	return err.Error(), read
 }
 
 // check says why a skill cannot be used with the tools that are registered now.
