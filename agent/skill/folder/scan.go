@@ -21,6 +21,7 @@ const FileName = "SKILL.md"
 const (
 	maxFile    = 512 << 10 // bytes of SKILL.md; the largest honest one seen had 294 KB
 	maxFolders = 2000      // below one path
+	maxKept    = 32 << 20  // bytes of all files that are taken: their texts stay in memory
 )
 
 // Mode says what becomes of files that depart from the standard.
@@ -92,7 +93,10 @@ func scanPath(ctx context.Context, r *Result, path string, o Options) error {
 		skip(path, finding(PathUnread, 0, "it cannot be listed: %v", reason(err)))
 		return nil
 	}
-	looked := 0
+	looked, kept := 0, 0
+	for _, s := range r.Skills {
+		kept += s.Origin.Size
+	}
 	for _, e := range entries {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -109,7 +113,10 @@ func scanPath(ctx context.Context, r *Result, path string, o Options) error {
 		switch {
 		case f != nil:
 			skip(at, *f)
+		case found != nil && kept+found.Origin.Size > maxKept:
+			skip(at, finding(TooMany, 0, "the files that come before it have %d bytes, and %d are taken in all", kept, maxKept))
 		case found != nil:
+			kept += found.Origin.Size
 			found.Origin.Path, found.Origin.File, found.Origin.Root = at, filepath.Join(at, FileName), path
 			r.Skills = append(r.Skills, *found)
 		}

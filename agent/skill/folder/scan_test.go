@@ -502,3 +502,24 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// TestWhatIsKeptOfFoldersIsBounded: the texts stay in memory, and whoever may write into a folder may write much.
+func TestWhatIsKeptOfFoldersIsBounded(t *testing.T) {
+	root := t.TempDir()
+	const text = "---\nname: a\ndescription: Short.\n---\n"
+	for _, name := range []string{"a", "b"} {
+		if err := os.Mkdir(filepath.Join(root, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(root, name, FileName), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := Result{Skills: []Found{{Origin: Origin{Size: maxKept - len(text)}}}} // of the path before
+	if err := scanPath(t.Context(), &r, root, Options{Mode: Lenient}); err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Skills) != 2 || len(r.Skipped) != 1 || r.Skipped[0].Code != TooMany || filepath.Base(r.Skipped[0].Path) != "b" {
+		t.Errorf("%d skills; skipped: %v", len(r.Skills), r.Skipped)
+	}
+}
