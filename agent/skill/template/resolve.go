@@ -120,37 +120,3 @@ func (t *Template) given(parameters json.RawMessage) (map[string]json.RawMessage
 	}
 	return given, nil
 }
-
-// InputSchema is the JSON Schema of a flow template's parameters, in the subset
-// of planner.ParseSchema; a default is told in the description.
-func InputSchema(s *model.Skill) json.RawMessage {
-	type property struct {
-		Type        model.ParameterType `json:"type"`
-		Description string              `json:"description,omitempty"`
-		Enum        []json.RawMessage   `json:"enum,omitempty"`
-	}
-	schema := struct {
-		Type       string              `json:"type"`
-		Properties map[string]property `json:"properties"`
-		Required   []string            `json:"required,omitempty"`
-		Additional bool                `json:"additionalProperties"`
-	}{Type: "object", Properties: map[string]property{}}
-	for _, p := range s.Parameters {
-		schema.Properties[p.Name] = property{p.Type, description(p), p.Enum}
-		if p.Required {
-			schema.Required = append(schema.Required, p.Name)
-		}
-	}
-	raw, err := encode(schema)
-	if err != nil {
-		panic(err) // of a valid skill it always has a JSON form
-	}
-	return raw
-}
-
-func description(p model.Parameter) string {
-	if p.Default == nil {
-		return p.Description
-	}
-	return strings.TrimSpace(p.Description + " Default: " + string(p.Default))
-}

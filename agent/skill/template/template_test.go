@@ -337,22 +337,6 @@ func TestSpec000_ToolsOfSteps(t *testing.T) {
 	})
 }
 
-func TestInputSchema(t *testing.T) {
-	raw := template.InputSchema(skill(t, parameters, steps))
-	s, err := planner.ParseSchema(raw)
-	if err != nil {
-		t.Fatalf("%v in %s", err, raw)
-	}
-	for given, want := range map[string]bool{`{"query":"a","speed":1}`: true, `{"query":"a"}`: false, `{"query":"a","speed":1,"times":9}`: false, `{"query":"a","speed":1,"x":9}`: false} {
-		if err := s.Check(json.RawMessage(given)); (err == nil) != want {
-			t.Errorf("%s: %v", given, err)
-		}
-	}
-	if !strings.Contains(string(raw), `"description":"Default: 2"`) {
-		t.Errorf("%s", raw)
-	}
-}
-
 // FuzzResolve: whatever a template and its parameters are, there are as many
 // calls as steps, of the same tools, and their arguments are objects.
 func FuzzResolve(f *testing.F) {
