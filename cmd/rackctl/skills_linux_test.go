@@ -60,7 +60,7 @@ items:
   - type: mcp_source
     name: linear
     transport: streamable-http
-    url: https://user:secret-1@example.com/mcp
+    url: https://user:secret-1@example.com/mcp?key=secret-3
     headers: {Authorization: Bearer secret-2}
     tool_filter: {include: [create]}
 `

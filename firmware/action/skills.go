@@ -68,8 +68,8 @@ type SkillRow struct {
 	Unavailable  string      `json:"unavailable,omitempty"` // why it cannot be used with the tools that there are
 }
 
-// SkillDetail is a skill with all that it says, but for secrets: values of environment variables and of headers are
-// replaced by [Hidden].
+// SkillDetail is a skill with all that it says, but for secrets: values of environment variables and of headers, and user
+// and query of an address, are replaced by [Hidden].
 type SkillDetail struct {
 	model.RegistrySkill             // of a skill from elsewhere: name, description and version
 	Source              SkillSource `json:"source"`

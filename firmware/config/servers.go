@@ -90,6 +90,10 @@ func (c *checker) distant(key string, m MCPServer) {
 		c.fault(key+".env", "the MCP server %s has env, which is for servers with a command", m.Name)
 	}
 	u, err := url.Parse(m.URL)
+	if err == nil && (u.RawQuery != "" || u.ForceQuery) {
+		c.fault(key+".url", `the MCP server %s has a url with a query, which would be in logs and in what planners read: write it as "https://host/path", and a secret into token_file`, m.Name)
+		return
+	}
 	if err != nil || u.Hostname() == "" || u.User != nil || u.Fragment != "" || u.Scheme != "https" && u.Scheme != "http" {
 		c.fault(key+".url", `the MCP server %s has the url %q: write it as "https://host/path", and a secret into token_file`, m.Name, m.URL)
 		return

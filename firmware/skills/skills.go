@@ -119,8 +119,13 @@ func detail(s *registry.Skill) action.SkillDetail {
 
 func withoutSecrets(m model.MCPSource) *model.MCPSource {
 	m.Env, m.Headers = hidden(m.Env), hidden(m.Headers)
-	if u, err := url.Parse(m.URL); err == nil && u.User != nil {
-		u.User = url.User(action.Hidden)
+	if u, err := url.Parse(m.URL); err == nil && (u.User != nil || u.RawQuery != "") {
+		if u.User != nil {
+			u.User = url.User(action.Hidden)
+		}
+		if u.RawQuery != "" {
+			u.RawQuery = action.Hidden
+		}
 		m.URL = u.String()
 	}
 	return &m
