@@ -15,6 +15,7 @@ import (
 
 	"phonerack/firmware/rig/nbd"
 	"phonerack/firmware/rig/powerrig"
+	"phonerack/firmware/rig/rackrig"
 )
 
 // Bounds of a board on a loaded machine: 10 to 20 times what an idle one needs.
@@ -273,7 +274,7 @@ func (r *run) judge(what string) *powerrig.Remains {
 		r.t.Errorf("%s: against what the cloud has told: %v", what, err)
 	}
 	for id, text := range r.orders {
-		if sent := r.Sent(text); sent > 1 {
+		if sent := rackrig.Sent(r.Phones, text); sent > 1 {
 			r.t.Errorf("%s: %q was sent %d times", what, text, sent)
 		} else if now.Tasks[id] == "succeeded" && sent != 1 {
 			r.t.Errorf("%s: %q is said to be sent, and was not", what, text)

@@ -307,15 +307,3 @@ func (s *Site) Close() (err error) {
 
 // Unpack judges the disk by e2fsck and copies its files into a folder that it makes.
 func (s *Site) Unpack(ctx context.Context, dir string) error { return Unpack(ctx, s.image, dir) }
-
-// Sent counts how often a message was really sent, on whichever phone.
-func (s *Site) Sent(text string) (n int) {
-	for _, p := range s.Phones {
-		for _, entry := range p.Screen.Journal() {
-			if entry == "message sent to Ana: "+text {
-				n++
-			}
-		}
-	}
-	return n
-}

@@ -68,6 +68,18 @@ func Simulate(s PhoneSpec) (*Phone, error) {
 // OnController tells whether a port is the controller's own and not a hub's: there phones run at high speed.
 func OnController(port string) bool { return !strings.Contains(port, ".") }
 
+// Sent counts how often a message to Ana was really sent, on whichever phone.
+func Sent(phones []*Phone, text string) (n int) {
+	for _, p := range phones {
+		for _, entry := range p.Screen.Journal() {
+			if entry == "message sent to Ana: "+text {
+				n++
+			}
+		}
+	}
+	return n
+}
+
 // Did tells whether an app has noted something that contains text: the judge of a task.
 func (p *Phone) Did(text string) bool {
 	for _, entry := range p.Screen.Journal() {

@@ -245,13 +245,4 @@ func (s *Site) Reach(ctx context.Context) {
 }
 
 // Sent counts how often a message was really sent, on whichever phone.
-func (s *Site) Sent(text string) (n int) {
-	for _, p := range s.Phones {
-		for _, entry := range p.Screen.Journal() {
-			if entry == "message sent to Ana: "+text {
-				n++
-			}
-		}
-	}
-	return n
-}
+func (s *Site) Sent(text string) int { return rackrig.Sent(s.Phones, text) }
