@@ -82,7 +82,7 @@ test: as-root setup lint build-portable test-unit test-board ## all tests, the e
 test-unit: setup ## the tests that need no emulated board
 	go test -vet=off $(RACE) $(if $(RACE),$(UNWATCHED)) -timeout 20m $$(go list ./... | grep -v /firmware/rig/cloudrig)
 	go test -vet=off -run FitInTheirMemory ./agent/runner # of which the race detector would take the most
-	go test -vet=off -p 1 -timeout 20m ./firmware/rig/cloudrig/... # whole programs, killed again and again: nothing else may run beside
+	go test -vet=off -p 2 -timeout 20m ./firmware/rig/cloudrig/... # whole programs, killed again and again: two sites of them leave some of two processors
 
 .PHONY: as-root
 as-root:

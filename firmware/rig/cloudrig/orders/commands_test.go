@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"phonerack/cloud/fleet"
 	"phonerack/sync/wire"
@@ -28,7 +29,8 @@ func TestCommandsFromTheOperatorToThePhone(t *testing.T) {
 	s.in("a command that waits longer than it may is never done", func(t *testing.T) {
 		s.Rack.Kill()
 		s.presence("offline")
-		late = s.send("reboot", "2", "--expires", "1ms")
+		late = s.send("reboot", "2", "--expires", "2s") // shorter, it may be over before the cloud has it
+		s.await("the end of its time", func() (bool, any) { return time.Now().After(time.UnixMilli(late.Expires)), late })
 	})
 	s.in("a command for a rack that is not there is done when it is", func(t *testing.T) {
 		c := s.send("ping", "0")
