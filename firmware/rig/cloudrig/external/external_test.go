@@ -29,7 +29,7 @@ func TestSoakMosquittoIsKilledAtAnyMoment(t *testing.T) {
 	orders := s.Submit(ctx)
 	for i := range n {
 		s.Reach(ctx)
-		moment(t, ctx, s, random, i)
+		moment(t, ctx, s, s.Broker.Nodes[0], random, i)
 		s.Broker.Nodes[0].Kill()
 		sitetest.Pause(t, ctx, random, 10*time.Millisecond, time.Second)
 		if err := s.Broker.Nodes[0].Start(ctx); err != nil {
@@ -56,8 +56,8 @@ func TestSoakNATSNodesAndReplicasAreKilledAtAnyMoment(t *testing.T) {
 	orders := s.Submit(ctx)
 	for i := range n {
 		s.Reach(ctx)
-		moment(t, ctx, s, random, i)
 		node := s.Broker.Nodes[random.IntN(len(s.Broker.Nodes))]
+		moment(t, ctx, s, node, random, i)
 		node.Kill()
 		sitetest.Pause(t, ctx, random, 10*time.Millisecond, 2*time.Second)
 		if err := node.Start(ctx); err != nil {
@@ -77,17 +77,21 @@ func TestSoakNATSNodesAndReplicasAreKilledAtAnyMoment(t *testing.T) {
 	noScreenIsWrittenDown(t, ctx, s, dsn, root, true)
 }
 
-// moment waits for a moment of the i-th kill: any one, or one in which a phone was put in order after a task, so that its result, or what
-// acknowledges it, is on its way. Any moment alone would hardly ever be such a one.
-func moment(t *testing.T, ctx context.Context, s *sitetest.Site, random *rand.Rand, i int) {
+// moment waits for the moment of the i-th kill: any one, or one in which a broker has been given a task's result, and has
+// handed it on to nobody. Any moment alone would hardly ever be such a one.
+func moment(t *testing.T, ctx context.Context, s *sitetest.Site, node *sitetest.Process, random *rand.Rand, i int) {
 	t.Helper()
 	if i%2 == 0 {
 		sitetest.Pause(t, ctx, random, 200*time.Millisecond, 4*time.Second)
 		return
 	}
-	ended := func() int { return strings.Count(s.Rack.Log(), `msg="phone in order"`) }
+	ended := func() int { return strings.Count(s.Rack.Log(), `msg="task ended"`) }
 	for before := ended(); ended() == before; {
-		sitetest.Pause(t, ctx, random, time.Millisecond, 5*time.Millisecond)
+		sitetest.Pause(t, ctx, random, 5*time.Millisecond, 10*time.Millisecond)
 	}
-	sitetest.Pause(t, ctx, random, time.Microsecond, 10*time.Millisecond)
+	// Its phone is put in order before the result is told, which takes most of a second.
+	if err := node.Freeze(); err != nil {
+		t.Fatal(err)
+	}
+	sitetest.Pause(t, ctx, random, 1500*time.Millisecond, 3*time.Second)
 }

@@ -87,6 +87,14 @@ func (p *Process) await(ctx context.Context) error {
 // Kill ends it at once, as kill -9 does.
 func (p *Process) Kill() { _ = p.end(syscall.SIGKILL) }
 
+// Freeze stops it where it is: what is sent to it lies in buffers, and is lost with its Kill.
+func (p *Process) Freeze() error {
+	if p.cmd == nil {
+		return os.ErrProcessDone
+	}
+	return p.cmd.Process.Signal(syscall.SIGSTOP)
+}
+
 // Close asks it to stop, and kills it if it has not after ten seconds.
 func (p *Process) Close() error { return p.end(syscall.SIGTERM) }
 
