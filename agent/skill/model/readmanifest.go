@@ -94,19 +94,9 @@ func (r *reader) manifest(n *node, m *Manifest) {
 	order = ""
 	o.need("subscriptions")
 	o.list("subscriptions", 0, MaxSubscriptions, func(n *node, path string) {
-		s := r.object(n, path, "id", "state", "agents")
-		state := SubscriptionState{ID: s.text("id", idWords), State: s.oneOf("state", Active, Revoked)}
-		agent := ""
-		s.list("agents", 0, maxAgents, func(n *node, path string) {
-			name := r.text(n, path, idWords)
-			if name <= agent {
-				r.fail(n, path, "must come after %s: names ascend, and none is there twice", quoted(agent))
-			}
-			agent = name
-			state.Agents = append(state.Agents, name)
-		})
-		ascending(n, path, state.ID)
-		m.Subscriptions = append(m.Subscriptions, state)
+		s := r.subscription(n, path)
+		ascending(n, path, s.ID)
+		m.Subscriptions = append(m.Subscriptions, s)
 	})
 	order = ""
 	o.list("keys", 0, maxKeys, func(n *node, path string) {
@@ -114,6 +104,21 @@ func (r *reader) manifest(n *node, m *Manifest) {
 		ascending(n, path, k.ID)
 		m.Keys = append(m.Keys, k)
 	})
+}
+
+func (r *reader) subscription(n *node, path string) SubscriptionState {
+	o := r.object(n, path, "id", "state", "agents")
+	s := SubscriptionState{ID: o.text("id", idWords), State: o.oneOf("state", Active, Revoked)}
+	last := ""
+	o.list("agents", 0, maxAgents, func(n *node, path string) {
+		name := r.text(n, path, idWords)
+		if name <= last {
+			r.fail(n, path, "must come after %s: names ascend, and none is there twice", quoted(last))
+		}
+		last = name
+		s.Agents = append(s.Agents, name)
+	})
+	return s
 }
 
 func (r *reader) entry(n *node, path string) Entry {
