@@ -204,7 +204,7 @@ func (l *lockedText) Write(p []byte) (int, error) {
 // TestNothingOfAProgramIsLeft: neither a program that ignores the end of its input nor what it has started.
 func TestNothingOfAProgramIsLeft(t *testing.T) {
 	var log lockedText
-	x, err := client.Open(t.Context(), program(clienttest.Stubborn), "1", slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})))
+	x, err := client.Open(t.Context(), program(clienttest.Stubborn), "1", slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,6 +213,9 @@ func TestNothingOfAProgramIsLeft(t *testing.T) {
 	var child int
 	if _, err := fmt.Sscanf(regexp.MustCompile(`child \d+`).FindString(log.b.String()), "child %d", &child); err != nil {
 		t.Fatalf("%v: the log is %s", err, log.b.String())
+	}
+	if strings.Contains(log.b.String(), "\\u001b") || strings.Contains(log.b.String(), "\u202e") {
+		t.Errorf("the log can rule a terminal: %q", log.b.String())
 	}
 	for end := time.Now().Add(5 * time.Second); alive(child); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {

@@ -73,7 +73,7 @@ func (x *Session) transport() (sdk.Transport, error) {
 		once.Do(func() {
 			p.stop(patience)
 			if said := p.said.String(); said != "" {
-				x.log.Debug("an MCP server said", "stderr", said)
+				x.log.Debug("an MCP server said", "stderr", model.Visible(strings.ToValidUTF8(said, "")))
 			}
 		})
 	}

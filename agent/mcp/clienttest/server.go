@@ -81,7 +81,7 @@ func serve(mode string) {
 		if err := child.Start(); err != nil {
 			panic(err)
 		}
-		fmt.Fprintf(os.Stderr, "child %d", child.Process.Pid)
+		fmt.Fprintf(os.Stderr, "\x1b[2J\u202echild %d", child.Process.Pid)
 		go func() { _ = New(Good).Run(context.Background(), &sdk.StdioTransport{}) }()
 		forever()
 	case Huge, HangsCall, Dies:
