@@ -97,12 +97,21 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		d.refuse(w, r, http.StatusServiceUnavailable, fmt.Sprintf("%d requests run already: wait and try again", maxRequests))
 		return
 	}
-	if r.Header.Get("Mcp-Method") != "subscriptions/listen" { // which lasts as long as its client wants
+	if !listens(r) {
 		if err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(answerTime)); err != nil {
 			d.log.Debug("no write deadline", "err", err)
 		}
 	}
 	d.next.ServeHTTP(w, r.WithContext(withCaller(r.Context(), Caller{Name: name, Via: ViaHTTP})))
+}
+
+// firstListenable is the first version of the protocol that has subscriptions/listen and holds the header to the message.
+const firstListenable = "2026-07-28"
+
+// listens tells whether a request lasts as long as its client wants. In older versions of the protocol nobody compares the
+// header with the message, so that any call could be said to be such a one.
+func listens(r *http.Request) bool {
+	return r.Header.Get("Mcp-Method") == "subscriptions/listen" && r.Header.Get("MCP-Protocol-Version") >= firstListenable
 }
 
 func (d *door) refuse(w http.ResponseWriter, r *http.Request, status int, reason string) {

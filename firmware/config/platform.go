@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"reflect"
+	"strings"
 
 	"phonerack/sync/wire"
 )
@@ -23,7 +24,7 @@ func (c *checker) platform(conf *Config) {
 		return
 	}
 	if fault := platformURL(p.URL); fault != "" {
-		c.fault("skills.platform.url", "skills.platform.url is %q: %s", p.URL, fault)
+		c.fault("skills.platform.url", "skills.platform.url is %q: %s", shownURL(p.URL), fault)
 	}
 	if p.CredentialFile == "" {
 		c.fault("skills.platform.url", "skills.platform.url is there, but skills.platform.credential_file is missing: name a file of mode 0600 with what the platform gave")
@@ -44,6 +45,17 @@ func (c *checker) platform(conf *Config) {
 	if p.CAFile != "" {
 		c.authorities(p)
 	}
+}
+
+// shownURL is an address as a fault may quote it: what stands before an "@" or after a "?" may be a secret.
+func shownURL(address string) string {
+	if at := strings.LastIndexByte(address, '@'); at >= 0 {
+		address = "…" + address[at:]
+	}
+	if place, _, found := strings.Cut(address, "?"); found {
+		address = place + "?…"
+	}
+	return address
 }
 
 // platformURL says what is wrong with an address: the credential goes there, so that plain HTTP is for this machine only.

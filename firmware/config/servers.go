@@ -95,10 +95,10 @@ func (c *checker) distant(key string, m MCPServer) {
 		return
 	}
 	if err != nil || u.Hostname() == "" || u.User != nil || u.Fragment != "" || u.Scheme != "https" && u.Scheme != "http" {
-		c.fault(key+".url", `the MCP server %s has the url %q: write it as "https://host/path", and a secret into token_file`, m.Name, m.URL)
+		c.fault(key+".url", `the MCP server %s has the url %q: write it as "https://host/path", and a secret into token_file`, m.Name, shownURL(m.URL))
 		return
 	}
 	if ip := net.ParseIP(u.Hostname()); u.Scheme == "http" && u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		c.fault(key+".url", "the MCP server %s has the url %q: without TLS only this machine is allowed; write https://", m.Name, m.URL)
+		c.fault(key+".url", "the MCP server %s has the url %q: without TLS only this machine is allowed; write https://", m.Name, shownURL(m.URL))
 	}
 }
