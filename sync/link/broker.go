@@ -19,6 +19,7 @@ import (
 const (
 	keepAlive     = 20 * time.Second
 	answerTime    = 10 * time.Second // for SUBACK, PINGRESP and the welcome
+	helloAgain    = 2 * time.Second  // without a welcome: after a broker's restart the cloud may be back later than its racks
 	publishTime   = 10 * time.Second // for the client to take a publish
 	ackTime       = 20 * time.Second // for the oldest PUBACK when maxUnacked are owed
 	goodbyeTime   = 2 * time.Second  // for the last publish of a clean stop

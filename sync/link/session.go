@@ -157,17 +157,25 @@ func (s *session) greet() error {
 	if err := s.sayHello(); err != nil {
 		return err
 	}
+	again := time.NewTimer(helloAgain)
+	defer again.Stop()
 	timer := time.NewTimer(answerTime)
 	defer timer.Stop()
-	select {
-	case <-s.welcomed:
-	case <-timer.C:
-		s.link.tryNextKey()
-		return errNoWelcome
-	case <-s.ctx.Done():
-		return nil
+	for {
+		select {
+		case <-s.welcomed:
+			return s.watch(said, changed)
+		case <-again.C:
+			if err := s.sayHello(); err != nil {
+				return err
+			}
+		case <-timer.C:
+			s.link.tryNextKey()
+			return errNoWelcome
+		case <-s.ctx.Done():
+			return nil
+		}
 	}
-	return s.watch(said, changed)
 }
 
 // watch keeps the retained state true, and asks a silent cloud for a sign of life.

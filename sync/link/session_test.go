@@ -119,8 +119,8 @@ func TestWelcomeMustAnswerTheNonce(t *testing.T) {
 				b.run()
 				time.Sleep(9 * time.Second)
 				synctest.Wait()
-				if s := b.link.Status(); s.State != link.Greeting || s.Counters["refused_welcome"] != 1 || s.Trusted {
-					t.Errorf("after a wrong welcome: %+v", s)
+				if s := b.link.Status(); s.State != link.Greeting || s.Counters["refused_welcome"] != 2 || s.Trusted {
+					t.Errorf("after wrong welcomes to two hellos: %+v", s)
 				}
 				time.Sleep(1500 * time.Millisecond)
 				synctest.Wait()
@@ -155,6 +155,30 @@ func TestHelloThatIsRefusedEndsTheSession(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestAHelloThatNobodyHeardIsSaidAgain: after a broker's restart the rack can be back before the cloud.
+func TestAHelloThatNobodyHeardIsSaidAgain(t *testing.T) {
+	dialogue(t, func(t *testing.T, b *bench) {
+		b.cloud.On(wire.TypeHello, nil)
+		b.run()
+		time.Sleep(time.Second)
+		b.cloud.On(wire.TypeHello, b.cloud.Answer)
+		time.Sleep(1500 * time.Millisecond)
+		synctest.Wait()
+		if s := b.link.Status(); s.State != link.Online || s.Session != 1 {
+			t.Errorf("2.5 s after a hello that nobody heard: %+v", s)
+		}
+		time.Sleep(10 * time.Second)
+		said := b.cloud.Heard(wire.TypeHello)
+		if len(said) != 2 || len(b.broker.Connects()) != 1 {
+			t.Fatalf("%d hellos in %d connections", len(said), len(b.broker.Connects()))
+		}
+		first, second := linktest.Decode[wire.Hello](t, said[0].Message), linktest.Decode[wire.Hello](t, said[1].Message)
+		if first.Nonce != second.Nonce || second.Session != 1 || said[0].Message.ID == said[1].Message.ID {
+			t.Errorf("the second hello is another session's: %+v, %+v", first, second)
+		}
+	})
 }
 
 func TestSilentCloudGetsNoSecondHelloInTheSameMoment(t *testing.T) {
