@@ -6,12 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"phonerack/agent/planner"
@@ -349,9 +351,32 @@ func TestWhatIsRememberedFollowsThePhoneToAnotherSlot(t *testing.T) {
 	}
 }
 
-// recordShop runs the shop's task and returns the folder of a copy of its trajectory.
-func recordShop(t *testing.T, b *bench) string {
+// steadyApps are the shipped apps, but the shop's popup does not come by itself while the screen is being read: what was read
+// before and after it would be a screen that no rehearsal, whose clock stands still meanwhile, can see again.
+func steadyApps(t *testing.T) fs.FS {
 	t.Helper()
+	const popup = "- {delay: 700ms, quiet: true}"
+	apps, found := fstest.MapFS{}, 0
+	shipped := os.DirFS("../usb/phonesim/screen/apps")
+	err := fs.WalkDir(shipped, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := fs.ReadFile(shipped, name)
+		found += bytes.Count(text, []byte(popup))
+		apps[name] = &fstest.MapFile{Data: bytes.ReplaceAll(text, []byte(popup), []byte("- {delay: 10ms, quiet: true}"))}
+		return err
+	})
+	if err != nil || found != 1 {
+		t.Fatalf("%d popups in the shipped apps: %v", found, err)
+	}
+	return apps
+}
+
+// recordShop runs the shop's task and returns the folder of a copy of its trajectory.
+func recordShop(t *testing.T, b *bench, apps fs.FS) string {
+	t.Helper()
+	b.phones[1] = newSimPhoneWith(t, b.phones[1].path, "SIM0001", 14, phonesim.Auth{}, apps)
 	b.phones[1].plug(t)
 	b.start()
 	b.await(1, action.Ready)
@@ -367,14 +392,15 @@ func recordShop(t *testing.T, b *bench) string {
 }
 
 func TestARecordedTaskIsRehearsedAndADifferenceNamesItsStep(t *testing.T) {
-	dir := recordShop(t, newBench(t, 1))
-	report, err := rehearsal.Run(t.Context(), dir, rehearsal.Options{})
+	apps := steadyApps(t)
+	dir := recordShop(t, newBench(t, 1), apps)
+	report, err := rehearsal.Run(t.Context(), dir, rehearsal.Options{Apps: apps})
 	if err != nil || report.Steps == 0 || report.Steps != report.Of {
 		t.Fatalf("%+v: %v", report, err)
 	}
 
 	// Another order of the shop's list is another screen.
-	report, err = rehearsal.Run(t.Context(), dir, rehearsal.Options{Seed: 7})
+	report, err = rehearsal.Run(t.Context(), dir, rehearsal.Options{Seed: 7, Apps: apps})
 	if !wire.Is(err, wire.ReplayDiffers) || report.Differs == 0 {
 		t.Errorf("another seed: %+v, %v", report, err)
 	}
@@ -397,14 +423,14 @@ func TestARecordedTaskIsRehearsedAndADifferenceNamesItsStep(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "steps.jsonl"), altered, 0o640); err != nil {
 		t.Fatal(err)
 	}
-	report, err = rehearsal.Run(t.Context(), dir, rehearsal.Options{})
+	report, err = rehearsal.Run(t.Context(), dir, rehearsal.Options{Apps: apps})
 	if !wire.Is(err, wire.ReplayDiffers) || report.Differs != step || !strings.Contains(err.Error(), fmt.Sprint("step ", step)) {
 		t.Errorf("step %d altered: %+v, %v", step, report, err)
 	}
 }
 
 func TestARecordOfAPhoneThatCannotBeSimulatedIsRefused(t *testing.T) {
-	dir := recordShop(t, newBench(t, 1))
+	dir := recordShop(t, newBench(t, 1), nil)
 	raw, err := os.ReadFile(filepath.Join(dir, "task.json"))
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"image/color"
 	"image/jpeg"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net"
 	"os"
@@ -52,7 +53,13 @@ type simPhone struct {
 
 func newSimPhone(t *testing.T, path, serial string, version int, auth phonesim.Auth) *simPhone {
 	t.Helper()
-	engine, err := screen.New(screen.Config{Width: 360, Height: 800, Density: 160})
+	return newSimPhoneWith(t, path, serial, version, auth, nil)
+}
+
+// newSimPhoneWith is one with other apps than the shipped ones.
+func newSimPhoneWith(t *testing.T, path, serial string, version int, auth phonesim.Auth, apps fs.FS) *simPhone {
+	t.Helper()
+	engine, err := screen.New(screen.Config{Width: 360, Height: 800, Density: 160, Apps: apps})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -74,7 +74,7 @@ func TestFedOnlyWhileEveryPartMakesProgress(t *testing.T) {
 		{"one that never reports", func(f *watchdog.Feeder) { f.Part("link", 10*time.Second) }, true, "[link silent for 11.25s, bound 10s] fed=3"},
 		{"one that comes back in time", func(f *watchdog.Feeder) {
 			p := f.Part("store", 20*time.Second)
-			go func() { works(p, 30*time.Second, 1); works(p, 10*time.Second, 30) }()
+			go func() { works(p, 29*time.Second, 1); works(p, 10*time.Second, 30) }()
 		}, false, "[store silent for 22.5s, bound 20s] fed=6\n[] fed=6"},
 		{"one that has ended", func(f *watchdog.Feeder) {
 			f.Part("update", 20*time.Second).End()
