@@ -9,12 +9,11 @@ import (
 	"testing"
 	"time"
 
-	bolt "go.etcd.io/bbolt"
-
 	"phonerack/agent/planner"
 	"phonerack/agent/skill"
 	"phonerack/agent/skill/model"
 	"phonerack/agent/skill/registry"
+	"phonerack/agent/skill/registry/registrytest"
 	"phonerack/agent/skill/template"
 )
 
@@ -103,22 +102,6 @@ func (x tools) add(t testing.TB, name string) {
 	}
 }
 
-type bucket struct{ db *bolt.DB }
-
-func (b bucket) View(fn func(*bolt.Bucket) error) error {
-	return b.db.View(func(tx *bolt.Tx) error { return fn(tx.Bucket([]byte("b"))) })
-}
-
-func (b bucket) Update(fn func(*bolt.Bucket) error) error {
-	return b.db.Update(func(tx *bolt.Tx) error {
-		in, err := tx.CreateBucketIfNotExists([]byte("b"))
-		if err != nil {
-			return err
-		}
-		return fn(in)
-	})
-}
-
 type bench struct {
 	*testing.T
 	source *source
@@ -134,12 +117,8 @@ func newBench(t *testing.T, all ...*model.Skill) *bench {
 	b.source.copy.Subscriptions = []model.SubscriptionState{{ID: "all", State: model.Active}, {ID: "desk", State: model.Active, Agents: []string{"mcp-desk"}}}
 	b.source.put(t, all...)
 	b.c = skill.New(skill.Options{Source: b.source, Tools: b.tools.find})
-	db, err := bolt.Open(t.TempDir()+"/r.db", 0o600, &bolt.Options{NoSync: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { db.Close() })
-	if b.reg, err = registry.Open(registry.Options{Bucket: bucket{db}, Tools: b.tools.table}); err != nil {
+	var err error
+	if b.reg, err = registry.Open(registry.Options{Bucket: registrytest.New(t), Tools: b.tools.table}); err != nil {
 		t.Fatal(err)
 	}
 	return b

@@ -9,11 +9,10 @@ import (
 	"testing"
 	"time"
 
-	bolt "go.etcd.io/bbolt"
-
 	"phonerack/agent/skill"
 	"phonerack/agent/skill/model"
 	"phonerack/agent/skill/registry"
+	"phonerack/agent/skill/registry/registrytest"
 	"phonerack/agent/skill/toolset"
 	"phonerack/sync/wire"
 )
@@ -43,22 +42,6 @@ func (s *shelf) Skill(id string) (*model.Skill, bool) {
 
 func (s *shelf) Sees(id string) bool { return s.skills[id] != nil }
 
-type bucket struct{ db *bolt.DB }
-
-func (b bucket) View(fn func(*bolt.Bucket) error) error {
-	return b.db.View(func(tx *bolt.Tx) error { return fn(tx.Bucket([]byte("b"))) })
-}
-
-func (b bucket) Update(fn func(*bolt.Bucket) error) error {
-	return b.db.Update(func(tx *bolt.Tx) error {
-		in, err := tx.CreateBucketIfNotExists([]byte("b"))
-		if err != nil {
-			return err
-		}
-		return fn(in)
-	})
-}
-
 type bench struct {
 	*testing.T
 	toolset.Options
@@ -67,14 +50,10 @@ type bench struct {
 }
 
 func newBench(t *testing.T) *bench {
-	db, err := bolt.Open(t.TempDir()+"/r.db", 0o600, &bolt.Options{NoSync: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { db.Close() })
 	b := &bench{T: t, tools: &registry.Tools{}, shelf: &shelf{skills: map[string]*model.Skill{}, broken: map[string]error{}, unreadable: map[string]bool{}}}
 	b.Catalog = b.shelf
-	if b.Registry, err = registry.Open(registry.Options{Bucket: bucket{db}, Tools: b.tools}); err != nil {
+	var err error
+	if b.Registry, err = registry.Open(registry.Options{Bucket: registrytest.New(t), Tools: b.tools}); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"tap", "launch_app", "stop_app"} {
