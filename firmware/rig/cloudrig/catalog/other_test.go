@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"phonerack/cloud/api"
+	"phonerack/firmware/rig/cloudrig/sitetest"
 	"phonerack/firmware/store"
 	"phonerack/sync/link"
 	"phonerack/sync/wire"
@@ -22,27 +23,27 @@ type other struct {
 func join(t *testing.T, s *site, bundle string) *other {
 	t.Helper()
 	raw, err := os.ReadFile(bundle)
-	s.must(err)
+	s.Must(err)
 	b, err := wire.ParseBundle(raw)
-	s.must(err)
+	s.Must(err)
 	keys, err := b.Keys()
-	s.must(err)
+	s.Must(err)
 	dir := t.TempDir()
 	file := func(name, text string) string {
 		path := filepath.Join(dir, name)
-		s.must(os.WriteFile(path, []byte(text), 0o600))
+		s.Must(os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
 	db, err := store.Open(store.Options{Path: filepath.Join(dir, "rack.db")})
-	s.must(err)
+	s.Must(err)
 	bucket, err := db.Bucket("link")
-	s.must(err)
+	s.Must(err)
 	l, err := link.New(link.Options{
 		Broker: b.Broker, Tenant: b.Tenant, Rack: b.Rack, Keys: func() []wire.Keys { return []wire.Keys{keys} }, Generation: 1, Boot: "1-abc", Bucket: bucket,
 		TLS: link.TLS{CAFile: file("ca.pem", b.CA), CertFile: file("rack.pem", b.Certificate), KeyFile: file("rack.key", b.Key)},
 	})
-	s.must(err)
-	ctx, cancel := context.WithCancel(s.ctx)
+	s.Must(err)
+	ctx, cancel := context.WithCancel(s.Ctx)
 	ended := make(chan error, 1)
 	go func() { ended <- l.Run(ctx) }()
 	t.Cleanup(func() {
@@ -50,9 +51,9 @@ func join(t *testing.T, s *site, bundle string) *other {
 		<-ended
 		db.Close()
 	})
-	online, stop := context.WithTimeout(s.ctx, soon)
+	online, stop := context.WithTimeout(s.Ctx, sitetest.Soon)
 	defer stop()
-	s.must(l.WaitOnline(online))
+	s.Must(l.WaitOnline(online))
 	return &other{t, l}
 }
 
@@ -65,8 +66,8 @@ func (o *other) ask(what wire.Type, body any) (*wire.Message, error) {
 
 // hashOf is the hash of a skill's body, as its manifest names it.
 func (s *site) hashOf(id string) string {
-	s.t.Helper()
+	s.T.Helper()
 	var k api.PublishedSkill
-	s.do(&k, "skill", "show", id)
+	s.Do(&k, "skill", "show", id)
 	return k.SHA256
 }

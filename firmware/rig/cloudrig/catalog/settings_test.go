@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"phonerack/cloud/fleet"
+	"phonerack/firmware/rig/cloudrig/sitetest"
 	"phonerack/sync/wire"
 	"phonerack/usb/phonesim/android/apk"
 	"phonerack/usb/phonesim/android/apk/apktest"
@@ -16,15 +17,15 @@ import (
 
 // host is the rack as the cloud shows it.
 func (s *site) host() (h fleet.Host) {
-	s.t.Helper()
-	s.do(&h, "host", "show", s.id)
+	s.T.Helper()
+	s.Do(&h, "host", "show", s.ID)
 	return h
 }
 
 // settled waits until the rack has applied a version, and is present as said.
 func (s *site) settled(version int64, presence string) {
-	s.t.Helper()
-	s.await("settings applied", func() (bool, any) {
+	s.T.Helper()
+	s.Await("settings applied", func() (bool, any) {
 		h := s.host()
 		return h.Settings != nil && h.Settings.Version == version && h.Settings.Applied == version && h.Presence == presence, h
 	})
@@ -42,7 +43,7 @@ func TestSettingsAndFilesFromTheOperatorToThePhone(t *testing.T) {
 		if h := s.host(); h.Settings != nil {
 			t.Errorf("%+v", h.Settings)
 		}
-		s.do(&v, "host", "configure", s.id, "--set", "claims.paused=true", "--set", "log.level=debug")
+		s.Do(&v, "host", "configure", s.ID, "--set", "claims.paused=true", "--set", "log.level=debug")
 		s.settled(v.Version, "draining")
 		if !strings.Contains(s.Rack.Log(), "level=DEBUG") {
 			t.Error("nothing is logged at the new level")
@@ -56,13 +57,13 @@ func TestSettingsAndFilesFromTheOperatorToThePhone(t *testing.T) {
 		if got := s.applied(); got != before+1 {
 			t.Errorf("applied %d times, before %d", got, before)
 		}
-		s.must(s.Cloud.Restart(s.ctx))
+		s.Must(s.Cloud.Restart(s.Ctx))
 		s.ready()
 		s.settled(v.Version, "draining")
 	})
 	s.in("a rack that was away gets the newest ones", func(t *testing.T) {
 		s.Rack.Kill()
-		s.do(&v, "host", "configure", s.id, "--unset", "log.level", "--set", "heartbeat.seconds=6")
+		s.Do(&v, "host", "configure", s.ID, "--unset", "log.level", "--set", "heartbeat.seconds=6")
 		if h := s.host(); h.Settings == nil || h.Settings.Version != v.Version || h.Settings.Applied == v.Version {
 			t.Errorf("%+v", h.Settings)
 		}
@@ -72,11 +73,11 @@ func TestSettingsAndFilesFromTheOperatorToThePhone(t *testing.T) {
 	})
 	s.in("a file comes with its task to the phone, and to nobody else", s.fileOfATask)
 	s.in("a revoked rack has no settings", func(t *testing.T) {
-		s.do(nil, "host", "revoke", s.id)
+		s.Do(nil, "host", "revoke", s.ID)
 		if h := s.host(); h.Settings != nil {
 			t.Errorf("%+v", h.Settings)
 		}
-		if said := s.refused("host", "configure", s.id, "--set", "claims.paused=true"); !strings.Contains(said, "revoked") {
+		if said := s.refused("host", "configure", s.ID, "--set", "claims.paused=true"); !strings.Contains(said, "revoked") {
 			t.Errorf("%s", said)
 		}
 	})
@@ -84,26 +85,26 @@ func TestSettingsAndFilesFromTheOperatorToThePhone(t *testing.T) {
 
 // packages are the installed packages of the phone.
 func (s *site) packages() string {
-	s.t.Helper()
+	s.T.Helper()
 	var out bytes.Buffer
-	ctx, cancel := context.WithTimeout(s.ctx, soon)
+	ctx, cancel := context.WithTimeout(s.Ctx, sitetest.Soon)
 	defer cancel()
 	if exit := s.Phones[0].Android.Run(ctx, "pm list packages", nil, &out, &out); exit != 0 {
-		s.t.Fatalf("pm: %s", out.String())
+		s.T.Fatalf("pm: %s", out.String())
 	}
 	return out.String()
 }
 
 func (s *site) fileOfATask(t *testing.T) {
 	app := filepath.Join(t.TempDir(), "app.apk")
-	s.must(os.WriteFile(app, apktest.Build(apk.Manifest{Package: "com.example.brought", VersionCode: 1, VersionName: "1", MinSDK: 21, TargetSDK: 34}), 0o600))
+	s.Must(os.WriteFile(app, apktest.Build(apk.Manifest{Package: "com.example.brought", VersionCode: 1, VersionName: "1", MinSDK: 21, TargetSDK: 34}), 0o600))
 	var task fleet.Task
-	s.do(&task, "task", "submit", "--goal", "install", "--rack", s.id, "--slot", "1", "--permission", "install", "--input", "app.apk="+app)
+	s.Do(&task, "task", "submit", "--goal", "install", "--rack", s.ID, "--slot", "1", "--permission", "install", "--input", "app.apk="+app)
 	if len(task.Inputs) != 1 || task.Inputs[0].Name != "app.apk" {
 		t.Fatalf("%+v", task.Inputs)
 	}
-	foreign, err := s.Cloud.AddRack(s.ctx, "foreign")
-	s.must(err)
+	foreign, err := s.Cloud.AddRack(s.Ctx, "foreign")
+	s.Must(err)
 	r := join(t, s, foreign)
 	asked := func(hash string) {
 		t.Helper()
@@ -115,11 +116,11 @@ func (s *site) fileOfATask(t *testing.T) {
 	if got := s.task(task.TaskID); got.State != wire.TaskQueued {
 		t.Errorf("a rack that is draining has taken %+v", got)
 	}
-	s.do(nil, "host", "configure", s.id, "--set", "claims.paused=false")
-	s.await("the app on the phone", func() (bool, any) {
+	s.Do(nil, "host", "configure", s.ID, "--set", "claims.paused=false")
+	s.Await("the app on the phone", func() (bool, any) {
 		return strings.Contains(s.packages(), "com.example.brought"), s.task(task.TaskID)
 	})
-	s.await("the end of the task", func() (bool, any) {
+	s.Await("the end of the task", func() (bool, any) {
 		task = s.task(task.TaskID)
 		return task.State.Over(), task
 	})
@@ -130,14 +131,14 @@ func (s *site) fileOfATask(t *testing.T) {
 	asked(strings.Repeat("0", 64))
 
 	unknown := filepath.Join(t.TempDir(), "task.json")
-	s.must(os.WriteFile(unknown, []byte(`{"goal":"install","target":{"rack":"`+s.id+`"},"inputs":[{"name":"app.apk","sha256":"`+strings.Repeat("0", 64)+`","size":9}]}`), 0o600))
+	s.Must(os.WriteFile(unknown, []byte(`{"goal":"install","target":{"rack":"`+s.ID+`"},"inputs":[{"name":"app.apk","sha256":"`+strings.Repeat("0", 64)+`","size":9}]}`), 0o600))
 	if said := s.refused("task", "submit", "--file", unknown); strings.Count(said, "\n") != 0 {
 		t.Errorf("%s", said)
 	}
 }
 
 func (s *site) task(id string) (v fleet.Task) {
-	s.t.Helper()
-	s.do(&v, "task", "show", id)
+	s.T.Helper()
+	s.Do(&v, "task", "show", id)
 	return v
 }

@@ -14,7 +14,6 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"phonerack/cloud/fleet"
 	"phonerack/firmware/action"
 	"phonerack/firmware/rig/cloudrig/sitetest"
 	"phonerack/firmware/rig/rackrig"
@@ -23,10 +22,7 @@ import (
 
 func TestMain(m *testing.M) { sitetest.Main(m) }
 
-const (
-	testLimit = 6 * time.Minute
-	soon      = 60 * time.Second // bounds each wait for something that comes at once on an idle machine
-)
+const testLimit = 6 * time.Minute
 
 // rules install what came with a task, and end.
 const rules = `name: catalog
@@ -44,20 +40,17 @@ rules:
 
 // site is a cloud, a rack with a phone in slot 1, and the gate between them.
 type site struct {
-	*sitetest.Site
-	t    *testing.T
-	ctx  context.Context
+	*sitetest.Operator
 	gate *gate
-	id   string // of the rack
 	ctl  []string
 }
 
 func newSite(t *testing.T) *site {
 	t.Helper()
-	s := &site{t: t, ctx: t.Context(), gate: newGate(t)}
+	s := &site{Operator: &sitetest.Operator{T: t, Ctx: t.Context()}, gate: newGate(t)}
 	folder := filepath.Join(t.TempDir(), "rules")
-	s.must(os.Mkdir(folder, 0o755))
-	s.must(os.WriteFile(filepath.Join(folder, "catalog.yaml"), []byte(rules), 0o644))
+	s.Must(os.Mkdir(folder, 0o755))
+	s.Must(os.WriteFile(filepath.Join(folder, "catalog.yaml"), []byte(rules), 0o644))
 	s.Site = sitetest.New(t, t.Context(), sitetest.Options{
 		Phones: 1, Flags: []string{"--rules", folder},
 		Config: "[planner]\ntransport = \"cloud\"\n[skills]\nagent_skills_paths = \"none\"\npoll_interval = \"10s\"\n[cloud]\nbroker = \"ssl://" + s.gate.l.Addr().String() + "\"\nidentity = %q\n",
@@ -65,101 +58,66 @@ func newSite(t *testing.T) *site {
 	s.gate.lead(s.Cloud.MQTT())
 	ctx, cancel := context.WithTimeout(t.Context(), testLimit)
 	t.Cleanup(cancel)
-	s.ctx = ctx
+	s.Ctx = ctx
 	programs, err := sitetest.Build(ctx)
-	s.must(err)
+	s.Must(err)
 	s.ctl = []string{programs.Rackctl, "--socket", filepath.Join(s.Rack.Scratch(), "run", "rackd.sock")}
-	s.do(nil, "provider", "add", "catalog", "--provider", "scripted", "--option", `{"rules":"catalog.yaml"}`, "--activate")
-	var hosts []fleet.Host
-	s.do(&hosts, "host", "list")
-	s.id = hosts[0].Rack
+	s.Do(nil, "provider", "add", "catalog", "--provider", "scripted", "--option", `{"rules":"catalog.yaml"}`, "--activate")
+	s.FindRack()
 	s.ready()
 	return s
 }
 
-func (s *site) must(err error) {
-	s.t.Helper()
-	if err != nil {
-		s.t.Fatal(err)
-	}
-}
-
-// in makes the site report to a sub-test while it runs.
+// in runs a sub-test. What follows goes on from where it ends, so that a failed one ends them all.
 func (s *site) in(name string, fn func(t *testing.T)) {
-	outer := s.t
-	outer.Run(name, func(t *testing.T) {
-		s.t = t
-		defer func() { s.t = outer }()
-		fn(t)
-	})
-	if outer.Failed() {
-		outer.FailNow() // what follows goes on from here
+	if !s.In(name, fn) {
+		s.T.FailNow()
 	}
 }
 
 // ready waits until the phone can be used and the cloud has welcomed the rack.
 func (s *site) ready() {
-	s.t.Helper()
-	s.Reach(s.ctx)
-	_, err := rackrig.WaitState(s.ctx, s.Rack, action.Ready, 1)
-	s.must(err)
-}
-
-// await looks again and again until something is so.
-func (s *site) await(what string, look func() (so bool, seen any)) {
-	s.t.Helper()
-	for end := time.Now().Add(soon); ; time.Sleep(100 * time.Millisecond) {
-		so, seen := look()
-		if so {
-			return
-		}
-		if time.Now().After(end) || s.ctx.Err() != nil {
-			s.t.Fatalf("%s is waited for, seen is %+v", what, seen)
-		}
-	}
-}
-
-// do gives an order to the cloud and reads its JSON.
-func (s *site) do(v any, args ...string) {
-	s.t.Helper()
-	s.must(s.Cloud.Ask(s.ctx, v, args...))
+	s.T.Helper()
+	s.Reach(s.Ctx)
+	_, err := rackrig.WaitState(s.Ctx, s.Rack, action.Ready, 1)
+	s.Must(err)
 }
 
 // refused gives an order that has to be refused, with a sentence.
 func (s *site) refused(args ...string) string {
-	s.t.Helper()
+	s.T.Helper()
 	var out bytes.Buffer
-	exit, err := s.Cloud.Ctl(s.ctx, &out, args...)
+	exit, err := s.Cloud.Ctl(s.Ctx, &out, args...)
 	if exit == 0 || err == nil {
-		s.t.Fatalf("rackcloud %v was not refused: %s", args, out.String())
+		s.T.Fatalf("rackcloud %v was not refused: %s", args, out.String())
 	}
 	return err.Error()
 }
 
 // rackctl asks the rack, and tells how rackctl ends.
 func (s *site) rackctl(args ...string) (out string, exit int) {
-	s.t.Helper()
+	s.T.Helper()
 	var b bytes.Buffer
-	exit, err := s.Rack.Ctl(s.ctx, &b, args...)
-	s.must(err)
+	exit, err := s.Rack.Ctl(s.Ctx, &b, args...)
+	s.Must(err)
 	return b.String(), exit
 }
 
 // asked is the data of an answer about skills.
 func asked[T any](s *site, args ...string) (data T) {
-	s.t.Helper()
+	s.T.Helper()
 	out, exit := s.rackctl(append(append([]string{"skill"}, args...), "--format", "json")...)
 	var answer struct{ Data json.RawMessage }
 	if err := json.Unmarshal([]byte(out), &answer); err != nil || exit != 0 {
-		s.t.Fatalf("rackctl skill %v: exit code %d, %v: %s", args, exit, err, out)
+		s.T.Fatalf("rackctl skill %v: exit code %d, %v: %s", args, exit, err, out)
 	}
-	s.must(json.Unmarshal(answer.Data, &data))
+	s.Must(json.Unmarshal(answer.Data, &data))
 	return data
 }
 
 // listed are the names of the skills that a person at the rack has.
 func (s *site) listed() string {
-	s.t.Helper()
+	s.T.Helper()
 	var names []string
 	for _, r := range asked[action.SkillList](s, "list").Skills {
 		names = append(names, r.Name)
@@ -168,8 +126,8 @@ func (s *site) listed() string {
 }
 
 func (s *site) awaitList(want string) {
-	s.t.Helper()
-	s.await(want, func() (bool, any) {
+	s.T.Helper()
+	s.Await(want, func() (bool, any) {
 		got := s.listed()
 		return got == want, got
 	})
@@ -179,20 +137,20 @@ func (s *site) status() catalog.Status { return asked[catalog.Status](s, "catalo
 
 // client is an MCP client at the rack's standard input and output.
 func (s *site) client() *sdk.ClientSession {
-	s.t.Helper()
-	c, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(s.ctx, &sdk.CommandTransport{
+	s.T.Helper()
+	c, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(s.Ctx, &sdk.CommandTransport{
 		Command: exec.Command(s.ctl[0], append(s.ctl[1:], "mcp")...),
 	}, nil)
-	s.must(err)
-	s.t.Cleanup(func() { c.Close() })
+	s.Must(err)
+	s.T.Cleanup(func() { c.Close() })
 	return c
 }
 
 // tool calls a tool, whose answer may be an error.
 func (s *site) tool(c *sdk.ClientSession, name string, args map[string]any) string {
-	s.t.Helper()
-	r, err := c.CallTool(s.ctx, &sdk.CallToolParams{Name: name, Arguments: args})
-	s.must(err)
+	s.T.Helper()
+	r, err := c.CallTool(s.Ctx, &sdk.CallToolParams{Name: name, Arguments: args})
+	s.Must(err)
 	var all []string
 	for _, part := range r.Content {
 		if text, ok := part.(*sdk.TextContent); ok {
@@ -204,9 +162,9 @@ func (s *site) tool(c *sdk.ClientSession, name string, args map[string]any) stri
 
 // ids are the skills that an MCP client is shown.
 func (s *site) ids(c *sdk.ClientSession) string {
-	s.t.Helper()
+	s.T.Helper()
 	var list struct{ Skills []struct{ ID string } }
-	s.must(json.Unmarshal([]byte(s.tool(c, "list_skills", nil)), &list))
+	s.Must(json.Unmarshal([]byte(s.tool(c, "list_skills", nil)), &list))
 	var ids []string
 	for _, r := range list.Skills {
 		ids = append(ids, r.ID)
@@ -216,14 +174,14 @@ func (s *site) ids(c *sdk.ClientSession) string {
 
 // draft writes a text skill into a folder.
 func (s *site) draft(dir, id, version, text string) string {
-	s.t.Helper()
+	s.T.Helper()
 	path := filepath.Join(dir, id+".md")
-	s.must(os.WriteFile(path, fmt.Appendf(nil, "---\nid: %s\nname: Skill %s\ndescription: How to %s.\nversion: %q\n---\n%s\n", id, id, id, version, text), 0o600))
+	s.Must(os.WriteFile(path, fmt.Appendf(nil, "---\nid: %s\nname: Skill %s\ndescription: How to %s.\nversion: %q\n---\n%s\n", id, id, id, version, text), 0o600))
 	return path
 }
 
 // restart starts rackd again, after it was killed.
 func (s *site) restart() {
-	s.t.Helper()
-	s.must(s.Rack.StartRackd(s.ctx))
+	s.T.Helper()
+	s.Must(s.Rack.StartRackd(s.Ctx))
 }

@@ -32,17 +32,17 @@ func TestSpec000_SkillsFromTheOperatorToThoseWhoAskAtTheRack(t *testing.T) {
 	agent := s.client()
 
 	s.in("what is published and granted is there", func(t *testing.T) {
-		s.must(os.WriteFile(filepath.Join(dir, "search.yaml"), []byte(flow), 0o600))
+		s.Must(os.WriteFile(filepath.Join(dir, "search.yaml"), []byte(flow), 0o600))
 		s.draft(dir, "tips", "1", "Look twice.")
-		s.do(nil, "subscription", "create", "social")
-		s.do(nil, "skill", "publish", dir, "--subscription", "social")
-		s.do(nil, "subscription", "create", "desk")
-		s.do(nil, "skill", "publish", s.draft(t.TempDir(), "secret", "1", "For tasks."), "--subscription", "desk")
-		s.do(nil, "subscription", "grant", "desk", "--rack", s.id, "--agent", "task")
+		s.Do(nil, "subscription", "create", "social")
+		s.Do(nil, "skill", "publish", dir, "--subscription", "social")
+		s.Do(nil, "subscription", "create", "desk")
+		s.Do(nil, "skill", "publish", s.draft(t.TempDir(), "secret", "1", "For tasks."), "--subscription", "desk")
+		s.Do(nil, "subscription", "grant", "desk", "--rack", s.ID, "--agent", "task")
 		if got := s.listed(); got != "" {
 			t.Errorf("before the grant there is %s", got)
 		}
-		s.do(nil, "subscription", "grant", "social", "--rack", s.id)
+		s.Do(nil, "subscription", "grant", "social", "--rack", s.ID)
 		s.awaitList("catalog/search catalog/tips")
 		if got := s.ids(agent); got != "search tips" {
 			t.Errorf("an MCP client has %s", got)
@@ -67,8 +67,8 @@ func TestSpec000_SkillsFromTheOperatorToThoseWhoAskAtTheRack(t *testing.T) {
 		}
 	})
 	s.in("an update takes the place of what was", func(t *testing.T) {
-		s.do(nil, "skill", "publish", s.draft(dir, "tips", "2", "Look three times."), "--subscription", "social")
-		s.await("version 2", func() (bool, any) {
+		s.Do(nil, "skill", "publish", s.draft(dir, "tips", "2", "Look three times."), "--subscription", "social")
+		s.Await("version 2", func() (bool, any) {
 			d := asked[action.SkillDetail](s, "show", "catalog/tips")
 			return d.Version == "2" && strings.Contains(d.Content, "three times"), d
 		})
@@ -78,7 +78,7 @@ func TestSpec000_SkillsFromTheOperatorToThoseWhoAskAtTheRack(t *testing.T) {
 	})
 	s.in("a revocation hides at once, while nothing can be fetched, and after kill -9", func(t *testing.T) {
 		s.gate.hold(up, true)
-		s.do(nil, "subscription", "revoke", "social", "--rack", s.id)
+		s.Do(nil, "subscription", "revoke", "social", "--rack", s.ID)
 		s.awaitList("")
 		if got := s.ids(agent); got != "" {
 			t.Errorf("an MCP client has %s", got)
@@ -96,17 +96,17 @@ func TestSpec000_SkillsFromTheOperatorToThoseWhoAskAtTheRack(t *testing.T) {
 		s.gate.hold(down, false)
 		s.gate.cut()
 		s.ready()
-		s.await("a whole list", func() (bool, any) { st := s.status(); return st.Hidden == 0 && st.Skills == 1, st })
+		s.Await("a whole list", func() (bool, any) { st := s.status(); return st.Hidden == 0 && st.Skills == 1, st })
 		agent = s.client()
 	})
 	s.in("a grant whose hint is lost comes with the next poll", func(t *testing.T) {
 		version := s.status().Version
 		s.gate.hold(down, true)
-		s.do(nil, "subscription", "grant", "social", "--rack", s.id)
+		s.Do(nil, "subscription", "grant", "social", "--rack", s.ID)
 		time.Sleep(500 * time.Millisecond) // the hint is on its way, and will not come
 		s.gate.cut()
 		s.gate.hold(down, false)
-		s.Reach(s.ctx)
+		s.Reach(s.Ctx)
 		s.awaitList("catalog/search catalog/tips")
 		if st := s.status(); st.Version <= version {
 			t.Errorf("version %d after %d", st.Version, version)
@@ -119,17 +119,17 @@ func TestSpec000_SkillsFromTheOperatorToThoseWhoAskAtTheRack(t *testing.T) {
 		if got := s.listed(); !strings.HasPrefix(got, "catalog/many-000") || strings.Count(got, " ") != many+1 {
 			t.Errorf("without a cloud there is %s", got)
 		}
-		s.must(s.Cloud.Restart(s.ctx))
+		s.Must(s.Cloud.Restart(s.Ctx))
 		s.ready()
-		s.do(nil, "skill", "remove", "search")
-		s.await("one skill less", func() (bool, any) { st := s.status(); return st.Skills == before.Skills-1, st })
+		s.Do(nil, "skill", "remove", "search")
+		s.Await("one skill less", func() (bool, any) { st := s.status(); return st.Skills == before.Skills-1, st })
 		if st := s.status(); st.Epoch != before.Epoch || st.Version <= before.Version {
 			t.Errorf("%+v after %+v", st, before)
 		}
 	})
 	s.in("a rack that another tenant or nobody has granted anything gets nothing", func(t *testing.T) {
-		bundle, err := s.Cloud.AddRack(s.ctx, "foreign")
-		s.must(err)
+		bundle, err := s.Cloud.AddRack(s.Ctx, "foreign")
+		s.Must(err)
 		r := join(t, s, bundle)
 		var page wire.SkillManifest
 		m, err := r.ask(wire.TypeSkillChanges, wire.SkillChanges{})
@@ -150,12 +150,12 @@ func (s *site) killDuringSync(t *testing.T) {
 	for i := range many {
 		s.draft(dir, fmt.Sprintf("many-%03d", i), "1", strings.Repeat("text of a skill ", 1500))
 	}
-	s.do(nil, "subscription", "create", "many")
-	s.do(nil, "skill", "publish", dir, "--subscription", "many")
+	s.Do(nil, "subscription", "create", "many")
+	s.Do(nil, "skill", "publish", dir, "--subscription", "many")
 	old, st := s.listed(), s.status()
 	before := s.gate.received()
-	s.do(nil, "subscription", "grant", "many")
-	s.await("a part of the bodies", func() (bool, any) {
+	s.Do(nil, "subscription", "grant", "many")
+	s.Await("a part of the bodies", func() (bool, any) {
 		got := s.gate.received() - before
 		return got > 200<<10, got
 	})
@@ -172,7 +172,7 @@ func (s *site) killDuringSync(t *testing.T) {
 	s.gate.cut()
 	s.gate.hold(down, false)
 	s.ready()
-	s.await("the whole catalog", func() (bool, any) {
+	s.Await("the whole catalog", func() (bool, any) {
 		now := s.status()
 		return now.Skills == st.Skills+many && now.Problem == "", now
 	})

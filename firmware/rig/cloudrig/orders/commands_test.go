@@ -17,8 +17,8 @@ import (
 
 // send orders a command for a slot, 0 for the rack, and does not wait for it.
 func (s *site) send(name string, slot string, more ...string) (c fleet.Command) {
-	s.t.Helper()
-	s.do(&c, append([]string{"command", "send", name, s.id, "--slot", slot}, more...)...)
+	s.T.Helper()
+	s.Do(&c, append([]string{"command", "send", name, s.ID, "--slot", slot}, more...)...)
 	return c
 }
 
@@ -26,18 +26,18 @@ func TestCommandsFromTheOperatorToThePhone(t *testing.T) {
 	s := newSite(t)
 
 	var late fleet.Command
-	s.in("a command that waits longer than it may is never done", func(t *testing.T) {
+	s.In("a command that waits longer than it may is never done", func(t *testing.T) {
 		s.Rack.Kill()
 		s.presence("offline")
 		late = s.send("reboot", "2", "--expires", "2s") // shorter, it may be over before the cloud has it
-		s.await("the end of its time", func() (bool, any) { return time.Now().After(time.UnixMilli(late.Expires)), late })
+		s.Await("the end of its time", func() (bool, any) { return time.Now().After(time.UnixMilli(late.Expires)), late })
 	})
-	s.in("a command for a rack that is not there is done when it is", func(t *testing.T) {
+	s.In("a command for a rack that is not there is done when it is", func(t *testing.T) {
 		c := s.send("ping", "0")
 		if c.State != wire.CommandQueued || c.Sent != 0 {
 			t.Errorf("%+v", c)
 		}
-		s.must(s.Rack.StartRackd(s.ctx))
+		s.Must(s.Rack.StartRackd(s.Ctx))
 		c = s.state(c.CommandID, wire.CommandSucceeded)
 		var detail struct{ Slots int }
 		if json.Unmarshal(c.Detail, &detail) != nil || detail.Slots != 2 {
@@ -45,24 +45,24 @@ func TestCommandsFromTheOperatorToThePhone(t *testing.T) {
 		}
 		s.ready(1, 2)
 	})
-	s.in("ping and identify", func(t *testing.T) {
+	s.In("ping and identify", func(t *testing.T) {
 		var c fleet.Command
-		s.do(&c, "command", "send", "ping", s.id, "--wait", "60s")
+		s.Do(&c, "command", "send", "ping", s.ID, "--wait", "60s")
 		if c.State != wire.CommandSucceeded {
 			t.Errorf("%+v", c)
 		}
-		s.do(&c, "command", "send", "identify", s.id, "--args", `{"seconds":1}`, "--wait", "60s")
+		s.Do(&c, "command", "send", "identify", s.ID, "--args", `{"seconds":1}`, "--wait", "60s")
 		var detail struct{ Slots []int }
 		if err := json.Unmarshal(c.Detail, &detail); err != nil || c.State != wire.CommandSucceeded || !slices.Equal(detail.Slots, []int{1, 2}) {
 			t.Errorf("%s: %s", c.State, c.Detail)
 		}
 	})
-	s.in("a screenshot is kept in a file", func(t *testing.T) {
+	s.In("a screenshot is kept in a file", func(t *testing.T) {
 		out := filepath.Join(t.TempDir(), "screen.jpg")
 		var c fleet.Command
-		s.do(&c, "command", "send", "screenshot", s.id, "--slot", "1", "--out", out)
+		s.Do(&c, "command", "send", "screenshot", s.ID, "--slot", "1", "--out", out)
 		raw, err := os.ReadFile(out)
-		s.must(err)
+		s.Must(err)
 		if _, err := jpeg.Decode(bytes.NewReader(raw)); err != nil {
 			t.Error(err)
 		}
@@ -70,28 +70,28 @@ func TestCommandsFromTheOperatorToThePhone(t *testing.T) {
 			t.Errorf("%v, %v", info.Mode(), err)
 		}
 		again := filepath.Join(t.TempDir(), "again.jpg")
-		s.do(nil, "command", "show", c.CommandID, "--out", again)
+		s.Do(nil, "command", "show", c.CommandID, "--out", again)
 		if second, err := os.ReadFile(again); err != nil || !bytes.Equal(raw, second) {
 			t.Errorf("another picture, %v", err)
 		}
 		before := s.count()
-		if exit := s.try(nil, "command", "send", "screenshot", s.id, "--slot", "1", "--out", out); exit != 1 {
+		if exit := s.try(nil, "command", "send", "screenshot", s.ID, "--slot", "1", "--out", out); exit != 1 {
 			t.Errorf("a file was overwritten: exit code %d", exit)
 		}
 		if after := s.count(); after != before {
 			t.Errorf("%d commands were ordered for a picture that cannot be kept", after-before)
 		}
 	})
-	s.in("a slot that is not there fails with the reason", func(t *testing.T) {
+	s.In("a slot that is not there fails with the reason", func(t *testing.T) {
 		var c fleet.Command
-		if exit := s.try(&c, "command", "send", "screenshot", s.id, "--slot", "9", "--wait", "60s"); exit != 1 || c.State != wire.CommandFailed {
+		if exit := s.try(&c, "command", "send", "screenshot", s.ID, "--slot", "9", "--wait", "60s"); exit != 1 || c.State != wire.CommandFailed {
 			t.Errorf("exit code %d, %+v", exit, c)
 		}
 		if c.Error == nil || c.Error.Code != wire.SlotUnknown {
 			t.Errorf("%v", c.Error)
 		}
 	})
-	s.in("commands of a slot keep their order, and hold up no other slot", func(t *testing.T) {
+	s.In("commands of a slot keep their order, and hold up no other slot", func(t *testing.T) {
 		first := s.send("identify", "1", "--args", `{"seconds":5}`)
 		second := s.send("identify", "1", "--args", `{"seconds":1}`)
 		other := s.send("screenshot", "2")
@@ -104,21 +104,21 @@ func TestCommandsFromTheOperatorToThePhone(t *testing.T) {
 			t.Errorf("%+v was overtaken by %+v", c, second)
 		}
 	})
-	s.in("a command that may be repeated is finished after rackd was killed", func(t *testing.T) {
+	s.In("a command that may be repeated is finished after rackd was killed", func(t *testing.T) {
 		c := s.send("identify", "1", "--args", `{"seconds":6}`)
 		s.state(c.CommandID, wire.CommandRunning)
 		s.killed()
 		s.state(c.CommandID, wire.CommandSucceeded)
 	})
-	s.in("a command that may not is unknown, and never done again", func(t *testing.T) {
+	s.In("a command that may not is unknown, and never done again", func(t *testing.T) {
 		c := s.send("reboot", "1")
-		s.await("restart", func() (bool, any) { n := s.reboots[1].Load(); return n == 1, n })
+		s.Await("restart", func() (bool, any) { n := s.reboots[1].Load(); return n == 1, n })
 		s.state(c.CommandID, wire.CommandRunning)
 		s.killed()
 		s.state(c.CommandID, wire.CommandUnknown)
 		s.ready(1, 2)
 		var done fleet.Command
-		s.do(&done, "command", "send", "reboot", s.id, "--slot", "2", "--wait", "60s") // a whole one
+		s.Do(&done, "command", "send", "reboot", s.ID, "--slot", "2", "--wait", "60s") // a whole one
 		if done.State != wire.CommandSucceeded || s.reboots[2].Load() != 1 {
 			t.Errorf("%+v, %d restarts of slot 2", done, s.reboots[2].Load())
 		}
@@ -129,10 +129,10 @@ func TestCommandsFromTheOperatorToThePhone(t *testing.T) {
 			t.Errorf("%+v", c)
 		}
 	})
-	s.in("what happened to the rack and its phones is in its events", func(t *testing.T) {
-		s.await("the events of kills and of phones", func() (bool, any) {
+	s.In("what happened to the rack and its phones is in its events", func(t *testing.T) {
+		s.Await("the events of kills and of phones", func() (bool, any) {
 			var all []fleet.Event
-			s.do(&all, "events", "--rack", s.id)
+			s.Do(&all, "events", "--rack", s.ID)
 			seen := map[string]int{}
 			for _, e := range all {
 				var detail struct {
@@ -146,7 +146,7 @@ func TestCommandsFromTheOperatorToThePhone(t *testing.T) {
 			return seen["rack.started first"] == 1 && seen["rack.started cut"] >= 2 && seen["phone.ready"] >= 4, seen
 		})
 	})
-	s.in("what was late has timed out", func(t *testing.T) {
+	s.In("what was late has timed out", func(t *testing.T) {
 		if c := s.state(late.CommandID, wire.CommandTimedOut); c.Sent != 0 {
 			t.Errorf("%+v", c)
 		}
@@ -155,15 +155,15 @@ func TestCommandsFromTheOperatorToThePhone(t *testing.T) {
 
 // killed ends rackd as kill -9 does, and starts it again.
 func (s *site) killed() {
-	s.t.Helper()
+	s.T.Helper()
 	s.Rack.Kill()
-	s.must(s.Rack.StartRackd(s.ctx))
+	s.Must(s.Rack.StartRackd(s.Ctx))
 }
 
 // count is how many commands there are.
 func (s *site) count() int {
-	s.t.Helper()
+	s.T.Helper()
 	var all []fleet.Command
-	s.do(&all, "command", "list", "--limit", "0")
+	s.Do(&all, "command", "list", "--limit", "0")
 	return len(all)
 }

@@ -26,10 +26,7 @@ func TestMain(m *testing.M) {
 	sitetest.Main(m)
 }
 
-const (
-	testLimit = 5 * time.Minute
-	soon      = 60 * time.Second // bounds each wait for something that comes at once on an idle machine
-)
+const testLimit = 5 * time.Minute
 
 const (
 	tips = "---\nid: shop-tips\nname: Shopping\ndescription: How to find things.\nversion: \"3\"\n---\nLook at the second page, too.\nskill 9: \"forged\"\n"
@@ -63,10 +60,7 @@ var calls = []providertest.Reply{
 
 // site is a cloud, a rack with a phone in slot 1, and a provider.
 type site struct {
-	*sitetest.Site
-	t        *testing.T
-	ctx      context.Context
-	id       string // of the rack
+	*sitetest.Operator
 	provider *providertest.Server
 }
 
@@ -84,67 +78,38 @@ func newSite(t *testing.T) *site {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { provider.Close() })
-	s := &site{t: t, provider: provider}
+	s := &site{Operator: &sitetest.Operator{T: t}, provider: provider}
 	s.Site = sitetest.New(t, t.Context(), sitetest.Options{
 		Phones: 1, Config: "[planner]\ntransport = \"cloud\"\n[skills]\nagent_skills_paths = \"none\"\n" + server + "[cloud]\nidentity = %q\n",
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), testLimit)
 	t.Cleanup(cancel)
-	s.ctx = ctx
+	s.Ctx = ctx
 	key := filepath.Join(t.TempDir(), "key")
-	s.must(os.WriteFile(key, []byte(providertest.Key), 0o600))
-	s.do(nil, "provider", "add", "model", "--provider", "anthropic", "--model", "fake-model-1", "--base-url", provider.URL, "--option", `{"max_attempts":1}`, "--key", key, "--activate")
-	var hosts []fleet.Host
-	s.do(&hosts, "host", "list")
-	s.id = hosts[0].Rack
+	s.Must(os.WriteFile(key, []byte(providertest.Key), 0o600))
+	s.Do(nil, "provider", "add", "model", "--provider", "anthropic", "--model", "fake-model-1", "--base-url", provider.URL, "--option", `{"max_attempts":1}`, "--key", key, "--activate")
+	s.FindRack()
 	return s
-}
-
-func (s *site) must(err error) {
-	s.t.Helper()
-	if err != nil {
-		s.t.Fatal(err)
-	}
-}
-
-// do gives an order and reads its JSON.
-func (s *site) do(v any, args ...string) {
-	s.t.Helper()
-	s.must(s.Cloud.Ask(s.ctx, v, args...))
 }
 
 // rackctl asks the rack itself.
 func (s *site) rackctl(v any, args ...string) (exit int) {
-	s.t.Helper()
+	s.T.Helper()
 	var out bytes.Buffer
-	exit, err := s.Rack.Ctl(s.ctx, &out, append([]string{"--json"}, args...)...)
+	exit, err := s.Rack.Ctl(s.Ctx, &out, append([]string{"--json"}, args...)...)
 	if exit == 0 {
-		s.must(err)
+		s.Must(err)
 	}
 	if v != nil {
-		s.must(json.Unmarshal(out.Bytes(), v))
+		s.Must(json.Unmarshal(out.Bytes(), v))
 	}
 	return exit
 }
 
-// await looks again and again until something is so.
-func (s *site) await(what string, look func() (so bool, seen any)) {
-	s.t.Helper()
-	for end := time.Now().Add(soon); ; time.Sleep(100 * time.Millisecond) {
-		so, seen := look()
-		if so {
-			return
-		}
-		if time.Now().After(end) || s.ctx.Err() != nil {
-			s.t.Fatalf("%s is waited for, seen is %+v", what, seen)
-		}
-	}
-}
-
 // copied waits until the rack's copy of its catalog is so.
 func (s *site) copied(what string, so func(catalog.Status) bool) {
-	s.t.Helper()
-	s.await(what, func() (bool, any) {
+	s.T.Helper()
+	s.Await(what, func() (bool, any) {
 		var st struct{ Data catalog.Status }
 		s.rackctl(&st, "skill", "catalog")
 		return so(st.Data), st.Data
@@ -152,17 +117,17 @@ func (s *site) copied(what string, so func(catalog.Status) bool) {
 }
 
 func (s *site) submit(skill string, more ...string) (v fleet.Task) {
-	s.t.Helper()
-	s.do(&v, append([]string{"task", "submit", "--goal", "open the shop", "--param", "app=com.phonerack.shop", "--rack", s.id, "--slot", "1", "--skill", skill}, more...)...)
+	s.T.Helper()
+	s.Do(&v, append([]string{"task", "submit", "--goal", "open the shop", "--param", "app=com.phonerack.shop", "--rack", s.ID, "--slot", "1", "--skill", skill}, more...)...)
 	return v
 }
 
 // released waits until a task was given back, and tells why.
 func (s *site) released(id string) (why *wire.Refusal) {
-	s.t.Helper()
-	s.await("a lease that goes back", func() (bool, any) {
+	s.T.Helper()
+	s.Await("a lease that goes back", func() (bool, any) {
 		var v fleet.Task
-		s.do(&v, "task", "show", id)
+		s.Do(&v, "task", "show", id)
 		if len(v.Attempts) == 0 || v.Attempts[0].State != "released" {
 			return false, v
 		}
@@ -175,20 +140,20 @@ func (s *site) released(id string) (why *wire.Refusal) {
 func TestSpec000_ATaskUsesSkillsOfItsSubscription(t *testing.T) {
 	s := newSite(t)
 	dir := t.TempDir()
-	s.must(os.WriteFile(filepath.Join(dir, "tips.md"), []byte(tips), 0o600))
-	s.must(os.WriteFile(filepath.Join(dir, "open.yaml"), []byte(flow), 0o600))
-	s.must(os.WriteFile(filepath.Join(dir, "shop.txt"), []byte(shop), 0o600))
-	s.do(nil, "subscription", "create", "shops")
-	s.do(nil, "skill", "publish", dir, "--subscription", "shops")
+	s.Must(os.WriteFile(filepath.Join(dir, "tips.md"), []byte(tips), 0o600))
+	s.Must(os.WriteFile(filepath.Join(dir, "open.yaml"), []byte(flow), 0o600))
+	s.Must(os.WriteFile(filepath.Join(dir, "shop.txt"), []byte(shop), 0o600))
+	s.Do(nil, "subscription", "create", "shops")
+	s.Do(nil, "skill", "publish", dir, "--subscription", "shops")
 
 	early := s.submit("catalog/shop-tips")
 	t.Run("before it is granted, a task with a skill is given back with the reason, and the provider is not asked", func(t *testing.T) {
 		if why := s.released(early.TaskID); why.Code != wire.SkillUnknown || why.Args["skill"] != "catalog/shop-tips" || s.provider.Calls() != 0 {
 			t.Errorf("%+v after %d questions", why, s.provider.Calls())
 		}
-		s.do(nil, "task", "cancel", early.TaskID)
+		s.Do(nil, "task", "cancel", early.TaskID)
 	})
-	s.do(nil, "subscription", "grant", "shops", "--rack", s.id)
+	s.Do(nil, "subscription", "grant", "shops", "--rack", s.ID)
 	s.copied("a copy with both skills", func(c catalog.Status) bool { return c.Skills == 2 })
 	if exit := s.rackctl(nil, "skill", "add", filepath.Join(dir, "shop.txt")); exit != 0 {
 		t.Fatalf("the skill is not registered: %d", exit)
@@ -234,13 +199,13 @@ func TestSpec000_ATaskUsesSkillsOfItsSubscription(t *testing.T) {
 			}
 		}
 		var decisions []api.Decision
-		s.do(&decisions, "decisions", v.TaskID)
+		s.Do(&decisions, "decisions", v.TaskID)
 		if len(decisions) != 3 || decisions[0].ToolName != "mcp:files/read" {
 			t.Errorf("the cloud keeps %+v", decisions)
 		}
 	})
 	t.Run("revoked, the next task with it is given back with the reason", func(t *testing.T) {
-		s.do(nil, "subscription", "revoke", "shops", "--rack", s.id)
+		s.Do(nil, "subscription", "revoke", "shops", "--rack", s.ID)
 		s.copied("a copy without them", func(c catalog.Status) bool { return c.Skills == 0 || c.Hidden > 0 })
 		asked := s.provider.Calls()
 		if why := s.released(s.submit("local/shop").TaskID); why.Code != wire.SkillUnusable || !strings.Contains(why.Error(), "Included skill 'catalog/shop-tips' not found") {
