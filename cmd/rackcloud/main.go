@@ -15,6 +15,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"phonerack/cmd/internal/given"
 	"phonerack/sync/wire"
 )
 
@@ -76,6 +77,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	parser := kong.Must(&c, kong.Name("rackcloud"), kong.Description("The cloud side of phonerack, and the tool that gives it orders."),
 		kong.Writers(stdout, stderr), kong.Configuration(serveConfig))
 	parsed, err := parser.Parse(args)
+	if err == nil {
+		err = given.NoEmpty(parsed.Path)
+	}
 	if err != nil {
 		fmt.Fprintf(stderr, "rackcloud: %v; see rackcloud --help\n", err)
 		return exitUsage

@@ -17,6 +17,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"phonerack/agent/phone"
+	"phonerack/cmd/internal/given"
 	"phonerack/cmd/internal/table"
 	"phonerack/firmware/control"
 	"phonerack/sync/wire"
@@ -84,6 +85,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	var c commands
 	parser := kong.Must(&c, kong.Name("rackctl"), kong.Description("Give orders to the rackd on this machine."), kong.Writers(stdout, stderr), words)
 	parsed, err := parser.Parse(args)
+	if err == nil {
+		err = given.NoEmpty(parsed.Path)
+	}
 	if err != nil {
 		fmt.Fprintf(stderr, "rackctl: %v; see rackctl --help\n", err)
 		return exitUsage

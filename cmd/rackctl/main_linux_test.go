@@ -245,3 +245,16 @@ func TestUnreachableIsSaidWithARemedy(t *testing.T) {
 		t.Errorf("%d %q", code, errOut.String())
 	}
 }
+
+func TestAnEmptyWordIsNoWord(t *testing.T) {
+	for _, args := range [][]string{
+		{"task", "run", "--slot", "1", "--goal", "buy a kettle", "--skill", ""},
+		{"task", "run", "--slot", "1", "--goal="},
+		{"launch", "1", ""},
+	} {
+		_, stderr, code := start(t).rackctl("", args...)
+		if code != exitUsage || !strings.Contains(stderr, "is empty: give it a value, or leave it out") {
+			t.Errorf("%q: %d %q", args, code, stderr)
+		}
+	}
+}

@@ -45,7 +45,7 @@ func skillCall[R any](s *session, name string, args any, show func(R) error) err
 }
 
 type skillList struct {
-	Namespace string `help:"Only skills of this namespace; catalog and agent_skills are two." placeholder:"NAME"`
+	Namespace string `blank:"" help:"Only skills of this namespace; catalog and agent_skills are two." placeholder:"NAME"`
 }
 
 func (c skillList) Run(s *session) error {
