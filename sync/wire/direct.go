@@ -47,7 +47,7 @@ func readerOf(t reflect.Type) reader {
 	return r
 }
 
-// newReader makes the reader of a type within others; one within itself is not plain.
+// newReader makes the reader of a type within others; one within itself is not plain, so that plain types end before maxDepth.
 func newReader(t reflect.Type, within []reflect.Type) reader {
 	if slices.Contains(within, t) {
 		return nil
@@ -147,7 +147,7 @@ func listReader(t reflect.Type, within []reflect.Type) reader {
 		return nil
 	}
 	return func(p *scanner, v reflect.Value, depth int) bool {
-		if !v.IsNil() || depth > maxDepth || !p.byte('[') {
+		if !v.IsNil() || !p.byte('[') {
 			return false
 		}
 		v.Set(reflect.MakeSlice(t, 0, 0))
@@ -194,7 +194,7 @@ func structReader(t reflect.Type, within []reflect.Type) reader {
 		fields[name] = field{f.Index, r}
 	}
 	return func(p *scanner, v reflect.Value, depth int) bool {
-		return depth <= maxDepth && p.object(func(key []byte) bool {
+		return p.object(func(key []byte) bool {
 			if f, ok := fields[string(key)]; ok {
 				return f.read(p, v.FieldByIndex(f.index), depth+1)
 			}

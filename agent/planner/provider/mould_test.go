@@ -28,10 +28,23 @@ func TestMouldsSayWhatTheSDKEncodes(t *testing.T) {
 			}
 		}
 	}
+	// Tools that differ in one thing from those before.
+	described, shaped := tools[0], tools[0]
+	described.Description, shaped.InputSchema = "Taps twice.", json.RawMessage(`{"type":"object","properties":{"m":{"type":"string"}}}`)
+	for _, tool := range []planner.Tool{described, shaped} {
+		asked = append(asked, planner.Request{UserPrompt: "Buy a kettle.", Tools: []planner.Tool{tool}})
+	}
 	temperature := 0.5
 	for _, kind := range Kinds() {
-		for _, o := range []Options{{}, {Strict: true, ToolChoice: "named"}, {Temperature: &temperature, MaxTokens: 100}} {
-			c, err := New(Config{Provider: kind, Model: "model-a", Options: o})
+		for _, conf := range []Config{
+			{Model: "model-a"},
+			{Model: "model-b"},
+			{Model: "model-a", BaseURL: "https://models.example/v1"},
+			{Model: "model-a", Options: Options{Strict: true, ToolChoice: "named"}},
+			{Model: "model-a", Options: Options{Temperature: &temperature, MaxTokens: 100}},
+		} {
+			conf.Provider = kind
+			c, err := New(conf)
 			if err != nil {
 				t.Fatal(err)
 			}
