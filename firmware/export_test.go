@@ -1,9 +1,13 @@
 package firmware
 
 import (
+	"context"
+
+	"phonerack/agent/skill/registry"
 	"phonerack/firmware/action"
 	"phonerack/firmware/lease"
 	"phonerack/firmware/remembered"
+	"phonerack/sync/fleet"
 )
 
 // LeasesOf lets a test be somebody else: whoever connects to the control socket is the test's own user.
@@ -16,4 +20,11 @@ func WrittenOf(r *Rack, id string) (action.TaskStatus, error) { return r.taskLog
 func WantHelpers(r *Rack, slot int) error {
 	_, l := r.slots[slot].snapshot()
 	return l.entry.Update(func(p *remembered.Phone) { p.Helpers = true })
+}
+
+// CallElsewhere has a task of the cloud call a tool of an MCP server. It cannot be called: the test ends if it comes so far.
+func CallElsewhere(ctx context.Context, l *lease.Lease, wrote func() error) error {
+	t := &task{lease: l, granted: &fleet.Assignment{Wrote: wrote}}
+	_, err := t.calls(registry.Tool{Name: "mcp:files/read"})(ctx, nil)
+	return err
 }

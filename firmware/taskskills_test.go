@@ -3,6 +3,7 @@ package firmware_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -18,7 +19,9 @@ import (
 	"phonerack/agent/skill/folder"
 	"phonerack/agent/skill/model"
 	"phonerack/agent/tools"
+	"phonerack/firmware"
 	"phonerack/firmware/action"
+	"phonerack/firmware/lease"
 	"phonerack/sync/catalog"
 	"phonerack/sync/wire"
 )
@@ -413,4 +416,23 @@ func (b *bench) knownTools() []string {
 		names = append(names, t.Name)
 	}
 	return names
+}
+
+// TestACallElsewhereIsAWriteUnderTheLease: what a server has done is not to be done again by another attempt.
+func TestACallElsewhereIsAWriteUnderTheLease(t *testing.T) {
+	table := lease.NewTable(lease.Options{Now: func() time.Duration { return time.Second }})
+	l, err := table.Acquire(1, lease.Holder{Kind: lease.Task, Who: "cloud", TaskID: "t1", Attempt: 1}, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lost := errors.New("it cannot be written down")
+	noted := 0
+	wrote := func() error { noted++; return lost }
+	if err := firmware.CallElsewhere(t.Context(), l, wrote); !errors.Is(err, lost) || noted != 1 {
+		t.Errorf("what could not be written down was called: %v after %d notes", err, noted)
+	}
+	l.Release()
+	if err := firmware.CallElsewhere(t.Context(), l, wrote); !wire.Is(err, wire.NotLeased) || noted != 1 {
+		t.Errorf("without a lease: %v after %d notes", err, noted)
+	}
 }
