@@ -2,10 +2,7 @@ package health
 
 import (
 	"embed"
-	"fmt"
 	"sync"
-
-	"github.com/pelletier/go-toml/v2"
 
 	"phonerack/sync/wire"
 )
@@ -27,21 +24,7 @@ type words struct {
 	Do    string `toml:"do"`
 }
 
-var catalogues = sync.OnceValue(func() map[string]catalogue {
-	all := map[string]catalogue{}
-	for _, lang := range wire.Languages() {
-		b, err := catalogueFiles.ReadFile("catalogue/" + lang + ".toml")
-		if err != nil {
-			panic(err)
-		}
-		var c catalogue
-		if err := toml.Unmarshal(b, &c); err != nil {
-			panic(fmt.Sprintf("catalogue of %s: %v", lang, err))
-		}
-		all[lang] = c
-	}
-	return all
-})
+var catalogues = sync.OnceValue(func() map[string]catalogue { return wire.ReadCatalogues[catalogue](catalogueFiles) })
 
 // Say is the finding in one of wire.Languages, English for another: a few words, an explanation, and a suggested
 // action. Each is one line of plain text with its arguments bounded and escaped, as wire.Fill does it.

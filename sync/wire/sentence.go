@@ -30,21 +30,25 @@ type catalogue struct {
 	Sentence map[string]string `toml:"sentence"` // by code
 }
 
-var catalogues = sync.OnceValue(func() map[string]catalogue {
-	all := map[string]catalogue{}
-	for _, lang := range []string{"en", "zh"} {
-		b, err := catalogueFiles.ReadFile("catalogue/" + lang + ".toml")
+var catalogues = sync.OnceValue(func() map[string]catalogue { return ReadCatalogues[catalogue](catalogueFiles) })
+
+// ReadCatalogues reads catalogue/LANGUAGE.toml of each of Languages from the files that a package embeds. It panics if one
+// cannot be read: they are part of the program.
+func ReadCatalogues[T any](files embed.FS) map[string]T {
+	all := map[string]T{}
+	for _, lang := range Languages() {
+		b, err := files.ReadFile("catalogue/" + lang + ".toml")
 		if err != nil {
 			panic(err)
 		}
-		var c catalogue
+		var c T
 		if err := toml.Unmarshal(b, &c); err != nil {
 			panic(fmt.Sprintf("catalogue of %s: %v", lang, err))
 		}
 		all[lang] = c
 	}
 	return all
-})
+}
 
 // Languages returns the languages that have a catalogue.
 func Languages() []string { return []string{"en", "zh"} }
