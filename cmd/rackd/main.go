@@ -21,6 +21,7 @@ import (
 	"phonerack/firmware/action"
 	"phonerack/firmware/config"
 	"phonerack/firmware/control"
+	"phonerack/firmware/systemd"
 	"phonerack/usb/adb/usblink"
 )
 
@@ -112,9 +113,10 @@ func (c runCommand) Run() error {
 		return err
 	}
 	log, level := firmware.NewLogger(conf.Log, os.Stderr)
+	manager := systemd.FromEnvironment()
 	options := firmware.Options{
 		Config: conf, Logger: log, Level: level, Documents: []string{"/proc/self/exe", "render-document"},
-		OnReady: func() { notify(log, "READY=1") },
+		OnReady: func() { told(log, manager.Ready("")) },
 	}
 	if conf.USB.Enabled {
 		host, err := usblink.New()
@@ -131,7 +133,7 @@ func (c runCommand) Run() error {
 	}
 	context.AfterFunc(ctx, func() {
 		stop() // a second signal ends the process at once
-		notify(log, "STOPPING=1")
+		told(log, manager.Stopping())
 	})
 	return rack.Run(ctx)
 }
@@ -152,8 +154,9 @@ func (c mcpCommand) Run(stdout io.Writer) error {
 	return client.Stream(ctx, "mcp", struct{}{}, action.Pipes{In: os.Stdin, Out: stdout}, nil)
 }
 
-func notify(log *slog.Logger, state string) {
-	if err := firmware.Notify(state); err != nil {
-		log.Warn("systemd was not told", "state", state, "err", err)
+// told logs that the service manager could not be told something: that is no reason to stop.
+func told(log *slog.Logger, err error) {
+	if err != nil {
+		log.Warn("systemd was not told", "err", err)
 	}
 }
