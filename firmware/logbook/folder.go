@@ -1,0 +1,277 @@
+package logbook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Budget bounds what a Folder writes and keeps. The zero value has the defaults.
+type Budget struct {
+	PerDay int64         // bytes in 24 hours, as the card sees them; 0 is 512 KiB
+	Kept   int64         // bytes of all files; 0 is 1 MiB
+	Every  time.Duration // between two writes; 0 is 10 minutes
+	// Now is the time; nil is time.Now. Its monotonic part counts, so that a clock that is set does not end a day.
+	Now func() time.Time
+}
+
+const (
+	defaultPerDay = 512 << 10
+	defaultKept   = 1 << 20
+	defaultEvery  = 10 * time.Minute
+
+	block   = 4096      // bytes: a file takes whole ones
+	extra   = 3 * block // of a new file in ext4: inode, folder, journal
+	maxWait = 64 << 10  // bytes that wait to be written
+)
+
+// names are those of the files: a number that counts up.
+var names = regexp.MustCompile(`^log-([0-9]{10})\.txt$`)
+
+// A Folder keeps what matters of a log on disk. It is safe for concurrent use.
+type Folder struct {
+	dir    string
+	budget Budget
+
+	mu      sync.Mutex
+	waiting strings.Builder // guarded by mu, as is what follows
+	leftOut int             // lines since the last write
+	spent   []write         // in the last 24 hours, the oldest first
+	next    int             // number of the next file
+}
+
+// write is a file that was written.
+type write struct {
+	at    time.Time
+	bytes int64
+}
+
+// OpenFolder makes the folder if it is missing, and removes what a crash has left half written. What other processes wrote
+// within 24 hours counts as spent; a file from the future does so too.
+func OpenFolder(dir string, b Budget) (*Folder, error) {
+	if b.PerDay <= 0 {
+		b.PerDay = defaultPerDay
+	}
+	if b.Kept <= 0 {
+		b.Kept = defaultKept
+	}
+	if b.Every <= 0 {
+		b.Every = defaultEvery
+	}
+	if b.Now == nil {
+		b.Now = time.Now
+	}
+	if err := os.MkdirAll(dir, 0o750); err != nil {
+		return nil, fmt.Errorf("make the folder of the log: %w", err)
+	}
+	f := &Folder{dir: dir, budget: b}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("read the folder of the log: %w", err)
+	}
+	now := b.Now()
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), ".log-") {
+			if err := os.Remove(filepath.Join(dir, e.Name())); err != nil {
+				return nil, fmt.Errorf("clear the folder of the log: %w", err)
+			}
+			continue
+		}
+		number, ok := numberOf(e.Name())
+		info, err := e.Info()
+		if !ok || err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		f.next = max(f.next, number+1)
+		if age := now.Sub(info.ModTime()); age < 24*time.Hour {
+			f.spent = append(f.spent, write{now.Add(-max(age, 0)), cost(info.Size())})
+		}
+	}
+	slices.SortFunc(f.spent, func(a, b write) int { return a.at.Compare(b.at) })
+	return f, nil
+}
+
+func numberOf(name string) (int, bool) {
+	m := names.FindStringSubmatch(name)
+	if m == nil {
+		return 0, false
+	}
+	n, err := strconv.Atoi(m[1])
+	return n, err == nil
+}
+
+// cost is what a file of so many bytes costs a card.
+func cost(size int64) int64 { return (size+block-1)/block*block + extra }
+
+// Handler returns a handler that keeps records of Warn and above, and such with the attribute "state".
+func (f *Folder) Handler(o *slog.HandlerOptions) slog.Handler {
+	return newLines(o, func(_ context.Context, r slog.Record, line string) error {
+		if r.Level >= slog.LevelWarn || hasState(r) {
+			f.add(r.Time.UTC().Format(time.RFC3339) + " " + r.Level.String() + " " + line + "\n")
+		}
+		return nil
+	})
+}
+
+func hasState(r slog.Record) bool {
+	found := false
+	r.Attrs(func(a slog.Attr) bool {
+		found = a.Key == "state"
+		return !found
+	})
+	return found
+}
+
+func (f *Folder) add(line string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.waiting.Len()+len(line) > maxWait {
+		f.leftOut++
+		return
+	}
+	f.waiting.WriteString(line)
+}
+
+// Run writes what has gathered now and then, and at the end when ctx does. A folder that cannot be written is tried again
+// the next time; the log is not worth stopping for.
+func (f *Folder) Run(ctx context.Context) error {
+	tick := time.NewTicker(f.budget.Every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return errors.Join(ctx.Err(), f.Flush())
+		case <-tick.C:
+			_ = f.Flush() // it keeps what it could not write
+		}
+	}
+}
+
+// Flush writes what has gathered, if the budget allows: nothing at all if there is nothing.
+func (f *Folder) Flush() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.waiting.Len() == 0 {
+		return nil
+	}
+	text := f.waiting.String()
+	if f.leftOut > 0 {
+		text += fmt.Sprintf("%s INFO lines left out to spare the card: %d\n", f.budget.Now().UTC().Format(time.RFC3339), f.leftOut)
+	}
+	if f.today()+cost(int64(len(text))) > f.budget.PerDay {
+		f.leftOut += strings.Count(f.waiting.String(), "\n")
+		f.waiting.Reset()
+		return nil
+	}
+	// Counted before it is written: a write that fails has cost something as well.
+	f.spent = append(f.spent, write{f.budget.Now(), cost(int64(len(text)))})
+	if err := f.write(text); err != nil {
+		return fmt.Errorf("write the log: %w", err)
+	}
+	f.waiting.Reset()
+	f.leftOut = 0
+	return f.thin()
+}
+
+// today is what was spent in the last 24 hours; mu is held.
+func (f *Folder) today() int64 {
+	now := f.budget.Now()
+	f.spent = slices.DeleteFunc(f.spent, func(w write) bool { return now.Sub(w.at) >= 24*time.Hour })
+	var sum int64
+	for _, w := range f.spent {
+		sum += w.bytes
+	}
+	return sum
+}
+
+// write makes the next file, whole or not at all; mu is held.
+func (f *Folder) write(text string) error {
+	temp, err := os.CreateTemp(f.dir, ".log-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temp.Name())
+	_, err = temp.WriteString(text)
+	err = errors.Join(err, temp.Chmod(0o640), temp.Sync(), temp.Close())
+	if err != nil {
+		return err
+	}
+	name := fmt.Sprintf("log-%010d.txt", f.next)
+	f.next++
+	if err := os.Rename(temp.Name(), filepath.Join(f.dir, name)); err != nil {
+		return err
+	}
+	d, err := os.Open(f.dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// thin removes the oldest files above the bound, never the newest.
+func (f *Folder) thin() error {
+	files, err := f.files()
+	if err != nil {
+		return err
+	}
+	var kept int64
+	for i, name := range slices.Backward(files) {
+		info, err := os.Stat(filepath.Join(f.dir, name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("thin out the log: %w", err)
+		}
+		if kept += cost(info.Size()); kept > f.budget.Kept && i < len(files)-1 {
+			if err := os.Remove(filepath.Join(f.dir, name)); err != nil {
+				return fmt.Errorf("thin out the log: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// files lists the files' names, the oldest first.
+func (f *Folder) files() ([]string, error) {
+	entries, err := os.ReadDir(f.dir)
+	if err != nil {
+		return nil, fmt.Errorf("read the folder of the log: %w", err)
+	}
+	var files []string
+	for _, e := range entries { // sorted by name, and so by number
+		if names.MatchString(e.Name()) {
+			files = append(files, e.Name())
+		}
+	}
+	return files, nil
+}
+
+// Kept returns what is on disk, the oldest line first.
+func (f *Folder) Kept() (string, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	files, err := f.files()
+	if err != nil {
+		return "", err
+	}
+	var all strings.Builder
+	for _, name := range files {
+		text, err := os.ReadFile(filepath.Join(f.dir, name))
+		if err != nil {
+			return "", fmt.Errorf("read the log: %w", err)
+		}
+		all.Write(text)
+	}
+	return all.String(), nil
+}

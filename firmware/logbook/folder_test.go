@@ -1,0 +1,166 @@
+package logbook
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func open(t *testing.T, dir string, b Budget) (*Folder, *slog.Logger) {
+	t.Helper()
+	f, err := OpenFolder(dir, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f, slog.New(f.Handler(nil))
+}
+
+func TestOnlyWhatMattersIsWritten(t *testing.T) {
+	dir := t.TempDir()
+	f, log := open(t, dir, Budget{})
+	log.Info("idle")
+	if err := f.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 0 {
+		t.Errorf("an idle rack wrote %v, %v", entries, err)
+	}
+	log.Info("slot changed", "state", "lost")
+	log.Warn("disk is full")
+	if err := f.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	log.Error("later")
+	if err := f.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	again, _ := open(t, dir, Budget{})
+	kept, err := again.Kept()
+	lines := strings.Split(kept, "\n")
+	if err != nil || len(lines) != 4 || !strings.HasSuffix(lines[0], `Z INFO msg="slot changed" state=lost`) || !strings.HasSuffix(lines[2], "Z ERROR msg=later") {
+		t.Errorf("%q, %v", kept, err)
+	}
+	if again.next != 2 {
+		t.Errorf("the next file has the number %d", again.next)
+	}
+}
+
+func TestADayHasABudget(t *testing.T) {
+	now := time.Now()
+	clock := func() time.Time { return now }
+	dir := t.TempDir()
+	budget := Budget{PerDay: 3 * cost(1), Now: clock}
+	f, log := open(t, dir, budget)
+	flush := func() {
+		t.Helper()
+		if err := f.Flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 5 {
+		log.Warn("flapping")
+		flush()
+	}
+	files, err := f.files()
+	if err != nil || len(files) != 3 {
+		t.Fatalf("%v, %v", files, err)
+	}
+	f, log = open(t, dir, budget) // a crash loop has no budget of its own
+	log.Warn("after a restart")
+	flush()
+	if files, _ = f.files(); len(files) != 3 {
+		t.Errorf("a restart wrote %v", files)
+	}
+	now = now.Add(24 * time.Hour)
+	log.Warn("the next day")
+	flush()
+	kept, err := f.Kept()
+	if err != nil || !strings.Contains(kept, "msg=\"the next day\"") || !strings.HasSuffix(kept, " INFO lines left out to spare the card: 1\n") {
+		t.Errorf("%q, %v", kept, err)
+	}
+}
+
+func TestFilesAreThinnedOutAndNeverHalf(t *testing.T) {
+	dir := t.TempDir()
+	half := filepath.Join(dir, ".log-123")
+	if err := os.WriteFile(half, []byte("hal"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	foreign := filepath.Join(dir, "notes.txt")
+	if err := os.WriteFile(foreign, []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, log := open(t, dir, Budget{Kept: 2 * cost(1), PerDay: 100 << 20})
+	for range 5 {
+		log.Warn("x")
+		if err := f.Flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files, err := f.files()
+	if err != nil || strings.Join(files, " ") != "log-0000000003.txt log-0000000004.txt" {
+		t.Errorf("%v, %v", files, err)
+	}
+	if _, err := os.Stat(half); !os.IsNotExist(err) {
+		t.Errorf("half a file is left: %v", err)
+	}
+	if _, err := os.Stat(foreign); err != nil {
+		t.Errorf("a foreign file is gone: %v", err)
+	}
+}
+
+func TestAFullDiskLosesNoLine(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "log")
+	f, log := open(t, dir, Budget{})
+	log.Warn("x")
+	if err := os.Remove(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Flush(); err == nil {
+		t.Error("a folder that is gone was written")
+	}
+	if err := os.Mkdir(dir, 0o750); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if kept, err := f.Kept(); err != nil || strings.Count(kept, "\n") != 1 {
+		t.Errorf("%q, %v", kept, err)
+	}
+	for range 10_000 {
+		log.Warn("a line that nobody can write down")
+	}
+	if f.waiting.Len() > maxWait || f.leftOut == 0 {
+		t.Errorf("%d bytes wait, %d lines are left out", f.waiting.Len(), f.leftOut)
+	}
+}
+
+func TestRunWritesNowAndThenAndAtTheEnd(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		f, log := open(t, dir, Budget{Every: time.Minute})
+		done := make(chan error, 1)
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { done <- f.Run(ctx) }()
+		log.Warn("first")
+		time.Sleep(time.Minute + time.Second)
+		synctest.Wait()
+		if kept, _ := f.Kept(); !strings.Contains(kept, "first") {
+			t.Errorf("after a minute: %q", kept)
+		}
+		log.Warn("last")
+		cancel()
+		if err := <-done; err == nil {
+			t.Error("ended without the context's error")
+		}
+		if kept, _ := f.Kept(); !strings.Contains(kept, "last") {
+			t.Errorf("at the end: %q", kept)
+		}
+	})
+}
