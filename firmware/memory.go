@@ -41,13 +41,18 @@ func (s *slot) meet(ctx context.Context, l *live) {
 	err = entry.Update(func(r *remembered.Phone) {
 		r.Android, r.KeyUsed = info.Release, r.LastSeen
 		r.Strategies = encodeWays(l.phone.Strategies())
+		if key := l.conn.Key(); key != nil {
+			r.KnowsKey(key.Fingerprint())
+		}
 		if baseline != nil {
 			r.Baseline = baseline
 		}
 	})
 	if err != nil {
 		s.log.Error("what was learnt of the phone could not be written down", "phone", l.serial, "err", err)
+		return
 	}
+	s.provedKey(l)
 }
 
 func encodeWays(ways phone.Strategies) json.RawMessage {

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
 	"path/filepath"
 	"sync"
 	"syscall"
@@ -21,6 +20,7 @@ import (
 	"phonerack/firmware/action"
 	"phonerack/firmware/config"
 	"phonerack/firmware/control"
+	"phonerack/firmware/keyring"
 	"phonerack/firmware/lease"
 	"phonerack/firmware/phonebook"
 	"phonerack/firmware/skills"
@@ -81,6 +81,7 @@ type Rack struct {
 	inputs    *inputs
 	documents *documents // nil if documents cannot be read
 	book      *phonebook.Book
+	keys      *keyring.Ring
 	starts    *store.Bucket    // nil as cloud
 	skills    *skills.Skills   // nil if skills are not enabled
 	catalog   *catalog.Catalog // of a subscription; nil if there is none, or nothing could be proved
@@ -123,21 +124,6 @@ func New(o Options) (*Rack, error) {
 	return r, nil
 }
 
-// loadKey reads or makes the key that phones know this rack by. What a crash in the middle of making one has left goes
-// away: the lock on the state folder is held.
-func loadKey(state string) (*adb.Key, error) {
-	left, err := filepath.Glob(filepath.Join(state, ".adbkey-*"))
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range left {
-		if err := os.Remove(name); err != nil {
-			return nil, err
-		}
-	}
-	return adb.LoadOrCreateKey(filepath.Join(state, "adbkey"))
-}
-
 // remedied adds what to do about a state folder that cannot be written.
 func remedied(err error, state string) error {
 	switch {
@@ -176,15 +162,14 @@ func (r *Rack) prepare(o Options) error {
 	if err := r.openSkills(); err != nil {
 		return err
 	}
-	key, err := loadKey(state)
-	if err != nil {
-		return fmt.Errorf("open the ADB key: %w", remedied(err, state))
+	if err := r.openKeys(); err != nil {
+		return err
 	}
 	if r.clock = o.Clock; r.clock == nil {
 		r.clock = lease.BootTime
 	}
 	r.leases = lease.NewTable(lease.Options{Now: r.clock, MaxHold: time.Duration(r.config.Control.MaxHold)})
-	o.ADB.Keys, o.ADB.Comment = []*adb.Key{key}, "rackd@"+r.config.Rack.ID
+	o.ADB.Comment = "rackd@" + r.config.Rack.ID
 	if err := r.joinCloud(); err != nil {
 		return err
 	}
@@ -208,7 +193,7 @@ func (r *Rack) furnish(o Options, hello adb.Options) {
 		for _, b := range r.config.Board.Slots {
 			source := newUSBSource(b.Path, o.Dialer)
 			r.bus.sources[b.Path] = source
-			r.slots[b.Number] = newSlot(b.Number, b.Label, source, r, hello)
+			r.slots[b.Number] = newSlot(b.Number, b.Label, source, r, r.greeting(hello, b.Number))
 		}
 		if r.bus.watch == nil {
 			r.bus.watch = func(ctx context.Context) <-chan bus.Event {
@@ -218,9 +203,10 @@ func (r *Rack) furnish(o Options, hello adb.Options) {
 		r.tree.Add(r.bus)
 	}
 	for _, s := range r.config.Streams {
-		r.slots[s.Slot] = newSlot(s.Slot, "", streamSource{s}, r, hello)
+		r.slots[s.Slot] = newSlot(s.Slot, "", streamSource{s}, r, r.greeting(hello, s.Slot))
 	}
 	for _, s := range r.slots {
+		s.keys = r.keys
 		tree := suture.New(fmt.Sprintf("slot %d", s.number), r.spec())
 		tree.Add(s)
 		r.tree.Add(tree)

@@ -13,6 +13,7 @@ import (
 	"phonerack/agent/phone"
 	"phonerack/agent/phone/appium"
 	"phonerack/firmware/action"
+	"phonerack/firmware/keyring"
 	"phonerack/firmware/lease"
 	"phonerack/firmware/phonebook"
 	"phonerack/usb/adb"
@@ -33,6 +34,7 @@ type slot struct {
 	source    source
 	hello     adb.Options // what each phone is greeted with
 	book      *phonebook.Book
+	keys      *keyring.Ring
 	leases    *lease.Table
 	helpers   string     // folder of the helper apps; "" if there is none
 	documents *documents // nil if documents cannot be read

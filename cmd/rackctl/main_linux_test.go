@@ -31,7 +31,16 @@ type bench struct {
 
 func start(t *testing.T) *bench {
 	t.Helper()
-	b := &bench{t: t, socket: filepath.Join(t.TempDir(), "s"), rack: actiontest.New()}
+	rack := actiontest.New()
+	b := serve(t, rack)
+	b.rack = rack
+	return b
+}
+
+// serve puts any rack behind the socket.
+func serve(t *testing.T, rack action.Rack) *bench {
+	t.Helper()
+	b := &bench{t: t, socket: filepath.Join(t.TempDir(), "s")}
 	began := time.Now()
 	b.leases = lease.NewTable(lease.Options{Now: func() time.Duration { return time.Since(began) }})
 	l, err := control.Listen(b.socket, "")
@@ -41,7 +50,7 @@ func start(t *testing.T) *bench {
 	log := slog.New(slog.DiscardHandler)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- control.NewServer(action.New(b.rack, b.leases, log), log).Serve(ctx, l) }()
+	go func() { done <- control.NewServer(action.New(rack, b.leases, log), log).Serve(ctx, l) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-done; err != nil {

@@ -21,6 +21,8 @@ type Phone struct {
 
 	// KeyUsed is when the phone last took the rack's ADB key. Android forgets a key that was not used for seven days.
 	KeyUsed time.Time `json:"key_used,omitzero"`
+	// Keys are the fingerprints of keys of the rack that the phone has proved to know, the last one last.
+	Keys []string `json:"keys,omitempty"`
 
 	// Strategies are the ways that worked on this phone, in the form of the phone package.
 	Strategies json.RawMessage `json:"strategies,omitempty"`
@@ -59,6 +61,16 @@ type Reading struct {
 	Suspect bool      `json:"suspect,omitempty"` // outside of what a battery can be
 }
 
+// maxKeys is what a phone is remembered to know: the key, the next one, and what was before.
+const maxKeys = 4
+
+// KnowsKey notes that the phone has proved to know a key.
+func (p *Phone) KnowsKey(fingerprint string) {
+	p.Keys = slices.DeleteFunc(slices.Clone(p.Keys), func(k string) bool { return k == fingerprint })
+	p.Keys = append(p.Keys, fingerprint)
+	p.Keys = p.Keys[max(0, len(p.Keys)-maxKeys):]
+}
+
 // AddReading appends a reading and forgets the oldest ones.
 func (p *Phone) AddReading(reading Reading) {
 	p.Battery = append(p.Battery, reading)
@@ -71,6 +83,7 @@ func (p *Phone) AddReading(reading Reading) {
 func (p Phone) Clone() Phone {
 	p.Strategies = slices.Clone(p.Strategies)
 	p.Battery = slices.Clone(p.Battery)
+	p.Keys = slices.Clone(p.Keys)
 	if p.Baseline != nil {
 		b := *p.Baseline
 		b.Packages = slices.Clone(b.Packages)

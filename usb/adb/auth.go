@@ -144,6 +144,7 @@ func (a *authenticator) sign(ctx context.Context, key *Key, token []byte) error 
 		return err
 	}
 	a.signed++
+	a.h.signed = key
 	a.lastSent = time.Now()
 	return a.h.send(ctx, Packet{Command: CommandAuth, Arg0: authSignature, Payload: signature})
 }

@@ -21,6 +21,7 @@ type Conn struct {
 	version    uint32 // the lower of both sides
 	sendMax    int    // largest payload to send
 	delayedAck bool   // both sides do delayed_ack
+	key        *Key   // see Key
 
 	mu      sync.Mutex         // guards the fields up to the blank line
 	streams map[uint32]*Stream // open and opening, by our id
@@ -85,6 +86,11 @@ func newConn(ctx context.Context, stop context.CancelFunc, link Link, o Options,
 
 // Banner returns what the phone said of itself.
 func (c *Conn) Banner() Banner { return c.banner }
+
+// Key returns the key that the phone proved to know by taking its signature; nil
+// if it did not ask for one, or if a person has just let the key in: perhaps not
+// for the next time.
+func (c *Conn) Key() *Key { return c.key }
 
 // HasFeature reports whether the phone announced a feature. It says nothing
 // about whether this package uses it.

@@ -14,6 +14,8 @@ type Options struct {
 	// Keys are tried in order. The first is offered to the person at the phone
 	// when none is accepted.
 	Keys []*Key
+	// ChooseKeys, if set, is asked by each Connect for the keys to use instead.
+	ChooseKeys func() []*Key
 	// Comment goes with the offered key; phones may show it. Empty means
 	// "phonerack".
 	Comment string
@@ -104,6 +106,9 @@ func setDefault[T comparable](v *T, def T) {
 // fails with ErrDisconnected, ErrProtocol or ErrTLS.
 func Connect(ctx context.Context, link Link, o Options) (*Conn, error) {
 	o = o.withDefaults(link.Properties())
+	if o.ChooseKeys != nil {
+		o.Keys = o.ChooseKeys()
+	}
 	ioCtx, cancel := context.WithCancel(context.Background())
 	h := &handshake{
 		link: link, o: o,
@@ -126,6 +131,9 @@ func Connect(ctx context.Context, link Link, o Options) (*Conn, error) {
 	h.resume <- false
 	<-h.ended
 	c := newConn(ioCtx, cancel, link, o, connect, h.sent-1)
+	if !h.prompt { // what a person accepted may hold for this once
+		c.key = h.signed
+	}
 	if h.sent > 1 {
 		select {
 		case <-time.After(lateAnswers):
@@ -147,6 +155,7 @@ type handshake struct {
 	ended   chan struct{}
 	waiting bool // a packet was taken and the reader not yet resumed
 	prompt  bool // the public key was offered
+	signed  *Key // whose signature was sent last; nil if the phone has not asked
 	sent    int  // times CNXN was sent
 }
 

@@ -98,7 +98,12 @@ func TestConnectTriesEveryKey(t *testing.T) {
 			t.Error("the public key was offered although a key is known")
 			return false
 		}}
-		phone(t, p, adb.Options{Keys: keys})
+		if c := phone(t, p, adb.Options{ChooseKeys: func() []*adb.Key { return keys }}); c.Key() != keys[i] {
+			t.Errorf("key %d was accepted, and %v counts as proved", i, c.Key())
+		}
+	}
+	if c := phone(t, &adbtest.Phone{}, adb.Options{Keys: keys}); c.Key() != nil {
+		t.Errorf("a phone that asks for no key has proved %v", c.Key())
 	}
 }
 
@@ -109,7 +114,10 @@ func TestConnectOffersTheFirstKeyAndWaitsForAPerson(t *testing.T) {
 		accepted = key.Equal(keys[0].Public()) && comment == "rack@home"
 		return true
 	}}
-	phone(t, p, adb.Options{Keys: keys[:2], Comment: "rack@home", OnPrompt: func() { prompts++ }})
+	c := phone(t, p, adb.Options{Keys: keys[:2], Comment: "rack@home", OnPrompt: func() { prompts++ }})
+	if c.Key() != nil {
+		t.Errorf("a person's consent counts as a proof of %v", c.Key())
+	}
 	if !accepted || prompts != 1 {
 		t.Errorf("accepted %v after %d prompts", accepted, prompts)
 	}

@@ -18,30 +18,41 @@ const maxKeyFile = 64 << 10
 // Creation is atomic and durable: after a power cut there is a whole key or
 // none. If two processes create it at once both return the one that stays.
 func LoadOrCreateKey(path string) (*Key, error) {
-	key, err := loadKey(path)
+	key, err := LoadKey(path)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return key, err
 	}
 	if key, err = NewKey(); err != nil {
 		return nil, err
 	}
-	data, err := key.MarshalPEM()
-	if err != nil {
+	switch err := SaveKey(path, key); {
+	case errors.Is(err, fs.ErrExist):
+		return LoadKey(path)
+	case err != nil:
 		return nil, err
 	}
-	switch err := createFile(path, data); {
-	case errors.Is(err, fs.ErrExist):
-		return loadKey(path)
-	case err != nil:
-		return nil, fmt.Errorf("adb: creating key file: %w", err)
-	}
 	return key, nil
+}
+
+// SaveKey writes a key to a new file with mode 0600, whole and durable or not at
+// all. It never replaces a file (fs.ErrExist).
+func SaveKey(path string, key *Key) error {
+	data, err := key.MarshalPEM()
+	if err != nil {
+		return err
+	}
+	if err := createFile(path, data); err != nil {
+		return fmt.Errorf("adb: creating key file: %w", err)
+	}
+	return nil
 }
 
 // badKeyRemedy: a bad key is never replaced by itself, because every phone would ask its person again.
 const badKeyRemedy = "bring back the right file, or move this one away to have a new key made, which each phone then asks about"
 
-func loadKey(path string) (*Key, error) {
+// LoadKey reads the key file at path, which must be private to its owner. None is
+// fs.ErrNotExist.
+func LoadKey(path string) (*Key, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("adb: opening key file: %w", err)
