@@ -23,12 +23,14 @@ type Conn struct {
 	delayedAck bool   // both sides do delayed_ack
 	key        *Key   // see Key
 
-	mu      sync.Mutex         // guards the fields up to the blank line
-	streams map[uint32]*Stream // open and opening, by our id
-	lastID  uint32
-	control []Packet // waiting to be written before any data
-	err     error    // why the connection ended
-	repeats int      // answers to repeated CNXNs that are still to be expected
+	mu          sync.Mutex         // guards the fields up to the blank line
+	streams     map[uint32]*Stream // open and opening, by our id
+	lastID      uint32
+	reverse     map[string]*ReverseListener // by the name of the service that the phone opens
+	lastReverse int                         // number in the last such name
+	control     []Packet                    // waiting to be written before any data
+	err         error                       // why the connection ended
+	repeats     int                         // answers to repeated CNXNs that are still to be expected
 
 	wake chan struct{}      // cap 1: control has something
 	data chan *outgoing     // one WRTE at a time; never closed
@@ -229,14 +231,7 @@ func (c *Conn) newStream(service string) (*Stream, error) {
 	if c.err != nil {
 		return nil, c.err
 	}
-	// Ids count up, so that late packets of a closed stream meet no new one.
-	for {
-		c.lastID++
-		if c.lastID != 0 && c.streams[c.lastID] == nil {
-			break
-		}
-	}
-	s := newStream(c, c.lastID)
+	s := newStream(c, c.freeID())
 	c.streams[s.id] = s
 	open := Packet{Command: CommandOpen, Arg0: s.id, Payload: append([]byte(service), 0)}
 	if c.delayedAck {
@@ -247,6 +242,17 @@ func (c *Conn) newStream(service string) (*Stream, error) {
 		return nil, protocolError("the phone sends but does not read")
 	}
 	return s, nil
+}
+
+// freeID returns an id for a stream; mu is held. Ids count up, so that late
+// packets of a closed stream meet no new one.
+func (c *Conn) freeID() uint32 {
+	for {
+		c.lastID++
+		if c.lastID != 0 && c.streams[c.lastID] == nil {
+			return c.lastID
+		}
+	}
 }
 
 // remove forgets a stream; packets for it are late from now on.

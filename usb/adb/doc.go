@@ -13,7 +13,8 @@
 // not reconnect: its owner makes a new link and connects again.
 //
 // On top of streams stand [Conn.Shell], [Conn.StartShell] and [Conn.Exec] for
-// commands and [Conn.Sync] for files.
+// commands, [Conn.Sync] for files and [Conn.Reverse] for connections that the
+// phone makes.
 //
 // # What blocks, and what ends it
 //
@@ -28,7 +29,7 @@
 //
 // It never sends STLS (Wi-Fi debugging with TLS is not supported), never opens
 // a service that the caller did not ask for, accepts no service request of the
-// phone (reverse forwarding), and never writes key material or the text of a
+// phone but those that [Conn.Reverse] was called for, and never writes key material or the text of a
 // command to a log or into an error.
 //
 // # Sources

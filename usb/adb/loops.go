@@ -51,6 +51,9 @@ func (c *Conn) dispatch(p Packet) error {
 			s.peerClosed(p)
 		}
 	case CommandOpen:
+		if c.opened(p) {
+			return nil
+		}
 		c.queue(Packet{Command: CommandClose, Arg1: p.Arg0})
 	case CommandConnect, CommandAuth:
 		if p.Command == CommandConnect && c.repeated() {

@@ -37,6 +37,7 @@ type daemon struct {
 	delayedAck bool
 	streams    map[uint32]*stream
 	lastID     uint32
+	reverse    map[int]string // what the host serves, by the phone's port
 }
 
 func newDaemon(ctx context.Context, p *Phone, l link) *daemon {
@@ -45,6 +46,7 @@ func newDaemon(ctx context.Context, p *Phone, l link) *daemon {
 		maxPayload: p.release.maxPayload, sums: true, streams: map[uint32]*stream{},
 	}
 	d.queueStale(p.Faults().StaleFrames)
+	p.started(d)
 	return d
 }
 
@@ -62,6 +64,7 @@ func (d *daemon) queueStale(n int) {
 
 func (d *daemon) wait() {
 	<-d.ctx.Done()
+	d.phone.ended(d)
 	d.mu.Lock()
 	d.closeStreams(false)
 	d.mu.Unlock()
@@ -126,6 +129,7 @@ func (d *daemon) connect(m message) error {
 		return violationf(RuleHandshake, "CNXN with version %08x and payloads of at most %d bytes", m.arg0, m.arg1)
 	}
 	d.state = offline
+	d.reverse = nil
 	if d.release.cancelsStale {
 		d.link.dropQueued()
 	}
@@ -261,6 +265,9 @@ func (d *daemon) open(m message) {
 // streamMessage handles OKAY, CLSE and WRTE; d.mu is held.
 func (d *daemon) streamMessage(m message) error {
 	s := d.streams[m.arg1]
+	if s != nil && s.peer == 0 {
+		return d.answered(s, m)
+	}
 	if s != nil && s.peer != m.arg0 && (m.command != cmdCLSE || m.arg0 != 0) {
 		s = nil
 	}
@@ -286,7 +293,7 @@ func (d *daemon) closeStream(s *stream, tell bool) {
 	}
 	delete(d.streams, s.id)
 	s.close()
-	if tell {
+	if tell && s.peer != 0 {
 		d.queueClose(s.id, s.peer)
 	}
 }

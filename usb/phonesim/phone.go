@@ -30,6 +30,7 @@ type Phone struct {
 	mu         sync.Mutex // guards what follows
 	violations []Violation
 	plugs      map[*plug]struct{}
+	running    []*daemon // of links that are up
 	upAt       time.Time // when the last reboot is over
 }
 
@@ -107,6 +108,26 @@ func (p *Phone) Reboot(target string) {
 		p.config.OnReboot(target)
 	}
 	p.endPlugs(ErrRebooting)
+}
+
+// daemons are those of links that are up.
+func (p *Phone) daemons() []*daemon {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.running)
+}
+
+// started and ended keep the list of daemons.
+func (p *Phone) started(d *daemon) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.running = append(p.running, d)
+}
+
+func (p *Phone) ended(d *daemon) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.running = slices.DeleteFunc(p.running, func(o *daemon) bool { return o == d })
 }
 
 // SetFaults replaces what is wrong with the phone and starts the counts anew.

@@ -41,6 +41,8 @@ func (d *daemon) service(name string) service {
 		}
 	case "tcp":
 		return d.portService(args)
+	case "reverse":
+		return func(_ context.Context, s *stream) { d.reverseService(s, args) }
 	case "reboot":
 		return func(_ context.Context, s *stream) { d.phone.Reboot(args) }
 	case "root":

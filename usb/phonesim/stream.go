@@ -15,7 +15,8 @@ const socketBuffer = 208 << 10
 // stream is one stream of a daemon. Its service reads what the host writes and writes what the host reads.
 type stream struct {
 	daemon   *daemon
-	id, peer uint32 // ours and the host's
+	id, peer uint32        // ours and the host's; peer is 0 while a stream of ours is not accepted
+	opened   chan struct{} // of a stream of ours: closed when the host has accepted it
 	ctx      context.Context
 	cancel   context.CancelFunc
 
