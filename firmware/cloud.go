@@ -91,7 +91,7 @@ func (r *Rack) joinCloud() error {
 		return err
 	}
 	d := &desired{
-		bucket: bucket, generation: origin.generation, fleet: r.cloud.fleet, link: l, level: r.level, own: c.Log.Level, log: r.log,
+		bucket: bucket, generation: origin.generation, fleet: r.cloud.fleet, link: l, levels: r.levels, log: r.log,
 	}
 	if err := d.takeUp(); err != nil {
 		return fmt.Errorf("apply the desired configuration: %w", err)

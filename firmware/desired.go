@@ -30,8 +30,7 @@ type desired struct {
 	generation uint64
 	fleet      *fleet.Fleet
 	link       *link.Link
-	level      *slog.LevelVar // nil: it cannot be changed
-	own        slog.Level     // of the rack's own file
+	levels     *logLevel
 	log        *slog.Logger
 
 	version uint64 // that is applied; 0 for none
@@ -111,22 +110,17 @@ func read(config json.RawMessage) (wire.Settings, []wire.SettingError, error) {
 
 // apply sets the rack to a stored configuration, and says so.
 func (d *desired) apply(version uint64, s wire.Settings) {
-	paused, every, level := false, wire.HeartbeatEvery, d.own
+	paused, every := false, wire.HeartbeatEvery
 	if s.Paused != nil {
 		paused = *s.Paused
 	}
 	if s.Heartbeat != nil {
 		every = *s.Heartbeat
 	}
-	if s.LogLevel != nil {
-		level = *s.LogLevel
-	}
+	level := d.levels.setCloud(s.LogLevel)
 	d.log.Info("the cloud's configuration is applied", "version", version, "paused", paused, "heartbeat", every, "level", level)
 	d.fleet.Pause(paused)
 	d.fleet.SetHeartbeat(every)
-	if d.level != nil {
-		d.level.Set(level)
-	}
 	d.version = version
 	d.link.SetDesired(version)
 }

@@ -51,7 +51,9 @@ type Options struct {
 	// Documents is the command line of the child that reads documents; nil: documents cannot be read.
 	Documents []string
 	Logger    *slog.Logger
-	Level     *slog.LevelVar // of Logger, for the cloud to change; nil: it stays as it is
+	Level     *slog.LevelVar // of Logger, for the cloud and a reload to change; nil: it stays as it is
+	// ReadConfig reads the configuration anew; nil: it stays as it is.
+	ReadConfig func() (*config.Config, error)
 
 	ADB       adb.Options          // bounds of the connections to phones; the keys are the rack's own
 	Clock     func() time.Duration // of the leases; nil is lease.BootTime
@@ -69,7 +71,11 @@ type Rack struct {
 	planner      planner.Planner
 	decideWithin time.Duration // that the planner's answer may take; 0 is the runner's own
 	log          *slog.Logger
-	level        *slog.LevelVar // nil: it cannot be changed
+	levels       *logLevel
+	readConfig   func() (*config.Config, error) // nil: it cannot be read anew
+	reloading    sync.Mutex
+	liveHold     config.Duration // guarded by reloading, as is liveLevel: the keys that a reload has changed
+	liveLevel    slog.Level
 	onReady      func()
 	clock        func() time.Duration // of the leases
 	cloud        *cloud               // nil for a rack on its own
@@ -108,9 +114,11 @@ type Rack struct {
 // New opens the database, the key and the control socket. Run must follow, and closes them.
 func New(o Options) (*Rack, error) {
 	r := &Rack{
-		config: o.Config, planner: o.Planner, log: o.Logger, level: o.Level, onReady: o.OnReady, began: time.Now(),
+		config: o.Config, planner: o.Planner, log: o.Logger, onReady: o.OnReady, began: time.Now(),
 		documents: newDocuments(o.Documents, o.Logger), slots: map[int]*slot{}, tasks: map[string]*task{}, owed: map[string]debt{},
 	}
+	r.levels = &logLevel{is: o.Level, own: o.Config.Log.Level}
+	r.readConfig, r.liveHold, r.liveLevel = o.ReadConfig, o.Config.Control.MaxHold, o.Config.Log.Level
 	r.halt, r.end = context.WithCancel(context.Background())
 	state := o.Config.Rack.State
 	var err error

@@ -49,6 +49,7 @@ type commands struct {
 	Hold      holdCommand    `cmd:"" help:"Keep a slot for yourself, keep it longer, or give it back."`
 	Link      linkCommands   `cmd:"" help:"Show the link to the cloud."`
 	ADBKey    keyCommands    `cmd:"" name:"adb-key" help:"Back up, bring back and replace the key that phones know this rack by."`
+	Config    configCommands `cmd:"" help:"Have rackd read its configuration anew."`
 	Helpers   helperCommands `cmd:"" help:"Install and remove the helper apps of a phone."`
 	Skill     skillCommands  `cmd:"" help:"List, register and check skills."`
 	Task      taskCommands   `cmd:"" help:"Run and follow tasks."`

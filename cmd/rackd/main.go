@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -116,7 +117,8 @@ func (c runCommand) Run() error {
 	manager := systemd.FromEnvironment()
 	options := firmware.Options{
 		Config: conf, Logger: log, Level: level, Documents: []string{"/proc/self/exe", "render-document"},
-		OnReady: func() { told(log, manager.Ready("")) },
+		ReadConfig: func() (*config.Config, error) { return load(c.Config) },
+		OnReady:    func() { told(log, manager.Ready("")) },
 	}
 	if conf.USB.Enabled {
 		host, err := usblink.New()
@@ -131,11 +133,40 @@ func (c runCommand) Run() error {
 	if err != nil {
 		return err
 	}
+	defer reloads(ctx, rack, manager, log)()
 	context.AfterFunc(ctx, func() {
 		stop() // a second signal ends the process at once
 		told(log, manager.Stopping())
 	})
 	return rack.Run(ctx)
+}
+
+// reloads has SIGHUP read the configuration anew until ctx ends; what it returns waits for that.
+func reloads(ctx context.Context, rack *firmware.Rack, manager *systemd.Manager, log *slog.Logger) (wait func()) {
+	asked := make(chan os.Signal, 1)
+	signal.Notify(asked, syscall.SIGHUP)
+	ctx, stop := context.WithCancel(ctx)
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		defer signal.Stop(asked)
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-asked:
+			}
+			told(log, manager.Reloading())
+			status := ""
+			if _, err := rack.ReloadConfig(); err != nil {
+				status = err.Error()
+			}
+			told(log, manager.Ready(status))
+		}
+	})
+	return func() {
+		stop()
+		serving.Wait()
+	}
 }
 
 // mcpCommand is the same bridge as rackctl mcp, for a board that has only rackd.

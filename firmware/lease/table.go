@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"phonerack/sync/wire"
@@ -64,6 +65,7 @@ type Change struct {
 // A Table holds the leases of a rack. It is safe for concurrent use.
 type Table struct {
 	options Options
+	maxHold atomic.Int64 // a time.Duration
 
 	mu       sync.Mutex
 	slots    map[int][]*Lease // guarded by mu; the last one is valid, an earlier one is the hold that it covers
@@ -93,11 +95,18 @@ func NewTable(o Options) *Table {
 	if o.MaxHold == 0 {
 		o.MaxHold = DefaultMaxHold
 	}
-	return &Table{options: o, slots: map[int][]*Lease{}, watchers: map[chan Change]bool{}}
+	t := &Table{options: o, slots: map[int][]*Lease{}, watchers: map[chan Change]bool{}}
+	t.SetMaxHold(o.MaxHold)
+	return t
 }
 
 // DefaultHold is how long a hold lasts when nothing else is said.
-func (t *Table) DefaultHold() time.Duration { return min(DefaultMaxHold, t.options.MaxHold) }
+func (t *Table) DefaultHold() time.Duration {
+	return min(DefaultMaxHold, time.Duration(t.maxHold.Load()))
+}
+
+// SetMaxHold changes how long a hold may be; those that there are keep their ends.
+func (t *Table) SetMaxHold(d time.Duration) { t.maxHold.Store(int64(d)) }
 
 // Acquire leases a free slot for d. The holder of a hold who acquires again renews it and gets the same lease; a task
 // of that person covers it. Everyone else is refused with slot_busy.
@@ -213,8 +222,8 @@ func (t *Table) checkTerm(h Holder, d time.Duration) error {
 	if d <= 0 {
 		return wire.Refuse(wire.BadRequest, map[string]any{"reason": "a lease must last longer than nothing"})
 	}
-	if h.Kind == Hold && d > t.options.MaxHold {
-		return wire.Refuse(wire.BadRequest, map[string]any{"reason": fmt.Sprintf("a slot can be held for %v at most", t.options.MaxHold)})
+	if most := time.Duration(t.maxHold.Load()); h.Kind == Hold && d > most {
+		return wire.Refuse(wire.BadRequest, map[string]any{"reason": fmt.Sprintf("a slot can be held for %v at most", most)})
 	}
 	return nil
 }

@@ -1,0 +1,27 @@
+package action
+
+import (
+	"context"
+
+	"phonerack/firmware/config"
+	"phonerack/sync/wire"
+)
+
+// Reloader is a rack that can read its configuration anew. Errors are refusals.
+type Reloader interface {
+	ReloadConfig() (config.Changes, error)
+}
+
+func configActions() []entry {
+	return []entry{
+		define(Definition{Name: "config_reload", Summary: "read the configuration anew and apply what can be applied without a restart", Role: Operator, Idempotent: true, Timeout: quick}, reloadConfig),
+	}
+}
+
+func reloadConfig(_ context.Context, c *call, _ *struct{}) (any, error) {
+	r, ok := c.rack.(Reloader)
+	if !ok {
+		return nil, wire.Refuse(wire.Unsupported, map[string]any{"what": "reading the configuration anew"})
+	}
+	return r.ReloadConfig()
+}
