@@ -1,7 +1,7 @@
 // Package firmware is the appliance: the place where all parts of a rack meet.
 //
-// A Rack is made from a configuration and runs until its context ends. Under one supervisor it has a tree for each slot,
-// the watcher of the bus, and the control socket. The owner of a slot opens the link to the phone that sits there, lets
+// A Rack is made from a configuration and runs until its context ends. Under one supervisor it has a tree for each slot, and for
+// each other part a tree of its own, so that whatever fails waits alone (package supervise). The owner of a slot opens the link to the phone that sits there, lets
 // package adb shake hands, probes the phone, keeps an eye on it, and begins again when it is lost, later and later while
 // that fails. Nothing of it is shared between slots, so that a bad phone delays nobody but itself.
 //

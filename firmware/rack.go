@@ -25,6 +25,7 @@ import (
 	"phonerack/firmware/phonebook"
 	"phonerack/firmware/skills"
 	"phonerack/firmware/store"
+	"phonerack/firmware/supervise"
 	"phonerack/sync/catalog"
 	"phonerack/sync/wire"
 	"phonerack/usb/adb"
@@ -99,6 +100,7 @@ type Rack struct {
 	slots     map[int]*slot
 	bus       *busWatch
 	tree      *suture.Supervisor
+	watch     *supervise.Watch // over the tree
 	socket    net.Listener
 
 	working sync.WaitGroup     // tasks
@@ -195,7 +197,10 @@ func (r *Rack) prepare(o Options) error {
 
 // furnish makes the slots and the tree that supervises them.
 func (r *Rack) furnish(o Options, hello adb.Options) {
-	r.tree = suture.New("rack", r.spec())
+	r.watch = supervise.New(supervise.Options{Logger: r.log, Clock: r.clock, Panicked: func(part string) { // its words are in the log alone: they may quote anything
+		r.events.tell(told{kind: panickedEvent, detail: map[string]any{"part": cut(part, maxEventText)}})
+	}})
+	r.tree = r.watch.Tree("rack", stopPart)
 	r.bus = &busWatch{watch: o.Watch, sources: map[string]*usbSource{}, board: r.config.Rack.Board, strays: map[string]action.PhoneState{}, log: r.log}
 	if r.config.Board != nil {
 		for _, b := range r.config.Board.Slots {
@@ -208,51 +213,33 @@ func (r *Rack) furnish(o Options, hello adb.Options) {
 				return bus.Watch(ctx, bus.Options{Sysfs: r.config.USB.Sysfs, Logger: r.log}).Events()
 			}
 		}
-		r.tree.Add(r.bus)
+		r.watch.Add(r.tree, r.bus, stopPart)
 	}
 	for _, s := range r.config.Streams {
 		r.slots[s.Slot] = newSlot(s.Slot, "", streamSource{s}, r, r.greeting(hello, s.Slot))
 	}
 	for _, s := range r.slots {
 		s.keys = r.keys
-		tree := suture.New(fmt.Sprintf("slot %d", s.number), r.spec())
-		tree.Add(s)
-		r.tree.Add(tree)
+		r.watch.Add(r.tree, s, stopPart)
 	}
-	r.tree.Add(service{"control socket", r.serveControl})
+	r.watch.Add(r.tree, service{"control socket", r.serveControl}, stopPart)
 	if r.cloud != nil {
-		r.tree.Add(service{"link to the cloud", r.cloud.link.Run})
-		r.tree.Add(service{"tasks and commands of the cloud", r.cloud.fleet.Run})
-		r.tree.Add(service{"events for the cloud", r.events.Run})
+		r.watch.Add(r.tree, service{"link to the cloud", r.cloud.link.Run}, stopPart)
+		r.watch.Add(r.tree, service{"tasks and commands of the cloud", r.cloud.fleet.Run}, stopPart)
+		r.watch.Add(r.tree, service{"events for the cloud", r.events.Run}, stopPart)
 	}
 	if r.catalog != nil {
-		r.tree.Add(service{"catalog of skills", r.runCatalog})
+		r.watch.Add(r.tree, service{"catalog of skills", r.runCatalog}, stopPart)
 	}
 	if r.skills != nil {
-		r.tree.Add(service{"finder of Agent Skills", r.skills.Run})
+		r.watch.Add(r.tree, service{"finder of Agent Skills", r.skills.Run}, stopPart)
 	}
 	if r.mcp != nil && r.config.MCP.Listen != "" {
-		r.tree.Add(service{"MCP over HTTP", r.serveMCP})
+		r.watch.Add(r.tree, service{"MCP over HTTP", r.serveMCP}, stopPart)
 	}
-	r.tree.Add(service{"sweeper of leases", every(sweepInterval, func() { r.leases.Sweep() })})
-	r.tree.Add(service{"writer of owed results", every(owedInterval, r.payOwed)})
-	r.tree.Add(service{"copier of the database", every(copyInterval, r.copyStore)})
-}
-
-func (r *Rack) spec() suture.Spec {
-	return suture.Spec{Timeout: stopPart, EventHook: func(e suture.Event) {
-		switch e.Type() {
-		case suture.EventTypeServicePanic:
-			r.log.Error("a part panicked and is started again", "event", e.Map())
-			if p, ok := e.(suture.EventServicePanic); ok { // its words are in the log alone: they may quote anything
-				r.events.tell(told{kind: panickedEvent, detail: map[string]any{"part": cut(p.ServiceName, maxEventText)}})
-			}
-		case suture.EventTypeStopTimeout:
-			r.log.Error("a part does not stop and is abandoned", "event", e.String())
-		default:
-			r.log.Warn("supervision", "event", e.String())
-		}
-	}}
+	r.watch.Add(r.tree, service{"sweeper of leases", every(sweepInterval, func() { r.leases.Sweep() })}, stopPart)
+	r.watch.Add(r.tree, service{"writer of owed results", every(owedInterval, r.payOwed)}, stopPart)
+	r.watch.Add(r.tree, service{"copier of the database", every(copyInterval, r.copyStore)}, stopPart)
 }
 
 // Run works until ctx ends and then stops within five seconds. What does not stop in time is abandoned and logged.
