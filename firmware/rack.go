@@ -22,6 +22,7 @@ import (
 	"phonerack/firmware/control"
 	"phonerack/firmware/keyring"
 	"phonerack/firmware/lease"
+	"phonerack/firmware/logbook"
 	"phonerack/firmware/phonebook"
 	"phonerack/firmware/skills"
 	"phonerack/firmware/store"
@@ -52,6 +53,7 @@ type Options struct {
 	// Documents is the command line of the child that reads documents; nil: documents cannot be read.
 	Documents []string
 	Logger    *slog.Logger
+	Book      *logbook.Book  // of Logger; nil: the log cannot be read through the rack
 	Level     *slog.LevelVar // of Logger, for the cloud and a reload to change; nil: it stays as it is
 	// ReadConfig reads the configuration anew; nil: it stays as it is.
 	ReadConfig func() (*config.Config, error)
@@ -73,6 +75,7 @@ type Rack struct {
 	decideWithin time.Duration // that the planner's answer may take; 0 is the runner's own
 	log          *slog.Logger
 	levels       *logLevel
+	logBook      *logbook.Book                  // nil: the log cannot be read here
 	readConfig   func() (*config.Config, error) // nil: it cannot be read anew
 	reloading    sync.Mutex
 	liveHold     config.Duration // guarded by reloading, as is liveLevel: the keys that a reload has changed
@@ -119,6 +122,7 @@ func New(o Options) (*Rack, error) {
 		config: o.Config, planner: o.Planner, log: o.Logger, onReady: o.OnReady, began: time.Now(),
 		documents: newDocuments(o.Documents, o.Logger), slots: map[int]*slot{}, tasks: map[string]*task{}, owed: map[string]debt{},
 	}
+	r.logBook = o.Book
 	r.levels = &logLevel{is: o.Level, own: o.Config.Log.Level}
 	r.readConfig, r.liveHold, r.liveLevel = o.ReadConfig, o.Config.Control.MaxHold, o.Config.Log.Level
 	r.halt, r.end = context.WithCancel(context.Background())

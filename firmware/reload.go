@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"phonerack/firmware/config"
+	"phonerack/firmware/logbook"
 	"phonerack/sync/wire"
 )
 
@@ -58,6 +59,9 @@ func (r *Rack) ReloadConfig() (config.Changes, error) {
 	r.log.Info("the configuration was read anew", "applied", changes.Live, "after_a_restart", changes.Restart)
 	return changes, nil
 }
+
+// Log implements action.Logs.
+func (r *Rack) Log() *logbook.Book { return r.logBook }
 
 // inForce is the configuration as it counts now; reloading is held.
 func (r *Rack) inForce() *config.Config {

@@ -50,6 +50,7 @@ type commands struct {
 	Link      linkCommands   `cmd:"" help:"Show the link to the cloud."`
 	ADBKey    keyCommands    `cmd:"" name:"adb-key" help:"Back up, bring back and replace the key that phones know this rack by."`
 	Config    configCommands `cmd:"" help:"Have rackd read its configuration anew."`
+	Log       logCommand     `cmd:"" help:"Show the newest lines of rackd's log."`
 	Helpers   helperCommands `cmd:"" help:"Install and remove the helper apps of a phone."`
 	Skill     skillCommands  `cmd:"" help:"List, register and check skills."`
 	Task      taskCommands   `cmd:"" help:"Run and follow tasks."`

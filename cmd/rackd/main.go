@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"sync"
 	"syscall"
 
@@ -22,6 +23,7 @@ import (
 	"phonerack/firmware/action"
 	"phonerack/firmware/config"
 	"phonerack/firmware/control"
+	"phonerack/firmware/logbook"
 	"phonerack/firmware/systemd"
 	"phonerack/usb/adb/usblink"
 )
@@ -113,10 +115,15 @@ func (c runCommand) Run() error {
 	if err != nil {
 		return err
 	}
-	log, level := firmware.NewLogger(conf.Log, os.Stderr)
+	kept, err := logbook.OpenFolder(filepath.Join(conf.Rack.State, "log"), logbook.Budget{})
+	if err != nil { // a state folder that cannot be used is the rack's to explain
+		kept = nil
+	}
+	logs := firmware.NewLogs(conf.Log, os.Stderr, kept)
+	log := logs.Logger
 	manager := systemd.FromEnvironment()
 	options := firmware.Options{
-		Config: conf, Logger: log, Level: level, Documents: []string{"/proc/self/exe", "render-document"},
+		Config: conf, Logger: log, Level: logs.Level, Book: logs.Book, Documents: []string{"/proc/self/exe", "render-document"},
 		ReadConfig: func() (*config.Config, error) { return load(c.Config) },
 		OnReady:    func() { told(log, manager.Ready("")) },
 	}
@@ -133,12 +140,25 @@ func (c runCommand) Run() error {
 	if err != nil {
 		return err
 	}
+	if kept != nil {
+		defer keep(ctx, kept)()
+	}
 	defer reloads(ctx, rack, manager, log)()
 	context.AfterFunc(ctx, func() {
 		stop() // a second signal ends the process at once
 		told(log, manager.Stopping())
 	})
 	return rack.Run(ctx)
+}
+
+// keep writes down what matters of the log until ctx ends, and once more when the rack has stopped.
+func keep(ctx context.Context, kept *logbook.Folder) (finish func()) {
+	var writing sync.WaitGroup
+	writing.Go(func() { kept.Run(ctx) })
+	return func() {
+		writing.Wait()
+		kept.Flush() // nobody is left to hear of an error
+	}
 }
 
 // reloads has SIGHUP read the configuration anew until ctx ends; what it returns waits for that.
