@@ -261,6 +261,13 @@ func TestQuestionsAreAnswered(t *testing.T) {
 				t.Errorf("%s: %q", name, got)
 			}
 		}
+		asked := question("rack-1.local.", dnsmessage.TypeA, dnsmessage.ClassINET)
+		asked.ID = 77
+		resolver.send(t, asked)
+		synctest.Wait()
+		if last := l.heard[len(l.heard)-1]; last.to != resolver.addr || last.m.ID != 77 || len(last.m.Questions) != 1 || len(last.m.Additionals) != 2 {
+			t.Errorf("a plain resolver hears %+v", last)
+		}
 		began := time.Now()
 		for range 100 {
 			person.send(t, question("rack-1.local.", dnsmessage.TypeA, dnsmessage.ClassINET))
@@ -314,6 +321,35 @@ func TestTwoThatBeginTogetherGetTwoNames(t *testing.T) {
 			t.Errorf("they are called %v", names)
 		}
 	})
+}
+
+func TestAHeavierProbeIsGivenWay(t *testing.T) {
+	for address, waits := range map[[4]byte]bool{{255, 255, 255, 255}: true, {0, 0, 0, 1}: false} {
+		synctest.Test(t, func(t *testing.T) {
+			l := &lan{}
+			began := time.Now()
+			_, stop := plug(t, &host{lan: l, addr: "192.0.2.7"}, "rack-1")
+			defer stop()
+			other := l.join("192.0.2.9", port)
+			time.Sleep(300 * time.Millisecond) // the first probe is out
+			probe := question("rack-1.local.", dnsmessage.TypeALL, dnsmessage.ClassINET)
+			probe.Authorities = []dnsmessage.Resource{{
+				Header: dnsmessage.ResourceHeader{Name: dnsmessage.MustNewName("rack-1.local."), Type: dnsmessage.TypeA, Class: dnsmessage.ClassINET, TTL: 120},
+				Body:   &dnsmessage.AResource{A: address},
+			}}
+			other.send(t, probe)
+			time.Sleep(1200*time.Millisecond - time.Since(began))
+			synctest.Wait()
+			if told := l.said("192.0.2.7", began) != ""; told == waits {
+				t.Errorf("%v: announced after 1.2 s: %t", address, told)
+			}
+			time.Sleep(3 * time.Second)
+			synctest.Wait()
+			if l.said("192.0.2.7", began) == "" {
+				t.Errorf("%v: never announced", address)
+			}
+		})
+	}
 }
 
 func TestAnInterfaceThatChangesBeginsAnew(t *testing.T) {

@@ -32,8 +32,8 @@ func TestThePageIsSafeAndBounded(t *testing.T) {
 	if err != nil || strings.Contains(html, "<script") || !strings.Contains(html, "http://192.0.2.7/?a=&lt;b&gt;&amp;c") {
 		t.Errorf("%s, %v", html, err)
 	}
-	if n := strings.Count(html, "<li>"); n != maxAddresses {
-		t.Errorf("%d addresses", n)
+	if n := strings.Count(html, "<li>"); n != maxAddresses || strings.Contains(html, "xxxx") {
+		t.Errorf("%d addresses, or one that is too long", n)
 	}
 	if !strings.Contains(html, `viewBox="-4 -4 `) || len(html) > 20<<10 {
 		t.Errorf("%d bytes", len(html))

@@ -45,6 +45,16 @@ func TestABadPartWaitsAlone(t *testing.T) {
 			broken.Add(1)
 			return errors.New("address already in use")
 		}}, time.Second)
+		var seldom atomic.Int64
+		w.Add(tree, part{"link", func(ctx context.Context) error {
+			seldom.Add(1)
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(7 * time.Second):
+				return errors.New("connection reset")
+			}
+		}}, time.Second)
 		w.Add(tree, part{"slot 2", func(ctx context.Context) error {
 			for {
 				select {
@@ -64,6 +74,9 @@ func TestABadPartWaitsAlone(t *testing.T) {
 		if good.Load() != 60 {
 			t.Errorf("the good part worked %d times in 60 s", good.Load())
 		}
+		if seldom.Load() != 9 { // at 0, 7, 14... 56 s: it never waits
+			t.Errorf("a part that fails each 7 s was started %d times in a minute", seldom.Load())
+		}
 		if n := bad.Load(); n < 6 || n > 30 {
 			t.Errorf("the bad part was started %d times in a minute", n)
 		}
@@ -71,7 +84,7 @@ func TestABadPartWaitsAlone(t *testing.T) {
 		if counts["slot 1"] != bad.Load() || counts["mcp"] != broken.Load() || counts["slot 2"] != 0 || len(told) != int(bad.Load()) {
 			t.Errorf("%v of %d and %d, told %d", counts, bad.Load(), broken.Load(), len(told))
 		}
-		if ends := w.Take(); len(ends) != int(bad.Load()+broken.Load()) || len(w.Take()) != 0 {
+		if ends := w.Take(); len(ends) != int(bad.Load()+broken.Load())+8 || len(w.Take()) != 0 {
 			t.Errorf("%d ends", len(ends))
 		}
 		log := out.String()
