@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"phonerack/firmware/action"
 	"phonerack/firmware/config"
 	"phonerack/firmware/logbook"
 	"phonerack/sync/wire"
@@ -40,9 +41,9 @@ func (l *logLevel) setCloud(level *slog.Level) slog.Level { return l.set(func() 
 
 // ReloadConfig implements action.Reloader: it reads the configuration anew and applies the keys that count at once. A file
 // with a fault changes nothing.
-func (r *Rack) ReloadConfig() (config.Changes, error) {
+func (r *Rack) ReloadConfig() (action.ConfigChanges, error) {
 	if r.readConfig == nil {
-		return config.Changes{}, wire.Refuse(wire.Unsupported, map[string]any{"what": "reading this configuration anew"})
+		return action.ConfigChanges{}, wire.Refuse(wire.Unsupported, map[string]any{"what": "reading this configuration anew"})
 	}
 	r.reloading.Lock()
 	defer r.reloading.Unlock()
@@ -50,14 +51,14 @@ func (r *Rack) ReloadConfig() (config.Changes, error) {
 	if err != nil {
 		reason := config.Sentence(err)
 		r.log.Error("the configuration has a fault, the one in force stays", "reason", reason)
-		return config.Changes{}, wire.Refuse(wire.BadRequest, map[string]any{"reason": "the configuration has a fault and the one in force stays: " + reason})
+		return action.ConfigChanges{}, wire.Refuse(wire.BadRequest, map[string]any{"reason": "the configuration has a fault and the one in force stays: " + reason})
 	}
 	changes := config.Compare(r.inForce(), next)
 	r.liveHold, r.liveLevel = next.Control.MaxHold, next.Log.Level
 	r.leases.SetMaxHold(time.Duration(r.liveHold))
 	r.levels.setOwn(r.liveLevel)
 	r.log.Info("the configuration was read anew", "applied", changes.Live, "after_a_restart", changes.Restart)
-	return changes, nil
+	return action.ConfigChanges(changes), nil
 }
 
 // Log implements action.Logs.

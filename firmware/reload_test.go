@@ -21,7 +21,7 @@ func TestAReloadAppliesWhatItCanAndKeepsTheRest(t *testing.T) {
 	var fault error
 	b.read = func() (*config.Config, error) { return &next, fault }
 	b.start()
-	var changes config.Changes
+	var changes action.ConfigChanges
 	if err := b.Call(t.Context(), "config_reload", nil, &changes); err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ func (k *keyRack) KeyStatus() (keyring.Status, error)           { return k.ring.
 func (k *keyRack) RotateKey() (keyring.Status, error)           { return k.ring.Rotate() }
 func (k *keyRack) FinishKey(force bool) (keyring.Status, error) { return k.ring.Finish(force) }
 func (k *keyRack) ExportKey(w io.Writer, words string) error    { return k.ring.Export(w, words) }
-func (k *keyRack) AskForKey(slot int) error { k.asked = slot; return k.ring.Ask(slot) }
+func (k *keyRack) AskForKey(slot int) error                     { k.asked = slot; return k.ring.Ask(slot) }
 
 func (k *keyRack) ImportKey(r io.Reader, words string) (keyring.Status, error) {
 	return k.ring.Import(r, words)

@@ -3,7 +3,7 @@ package main
 import (
 	"fmt"
 
-	"phonerack/firmware/config"
+	"phonerack/firmware/action"
 )
 
 type configCommands struct {
@@ -13,7 +13,7 @@ type configCommands struct {
 type configReload struct{}
 
 func (configReload) Run(s *session) error {
-	return call(s, "config_reload", struct{}{}, func(c config.Changes) error {
+	return call(s, "config_reload", struct{}{}, func(c action.ConfigChanges) error {
 		if len(c.Live)+len(c.Restart) == 0 {
 			_, err := fmt.Fprintln(s.stdout, "nothing is changed")
 			return err

@@ -3,13 +3,18 @@ package action
 import (
 	"context"
 
-	"phonerack/firmware/config"
 	"phonerack/sync/wire"
 )
 
+// ConfigChanges are the keys of the configuration that a reload found changed.
+type ConfigChanges struct {
+	Live    []string `json:"live"`    // count now
+	Restart []string `json:"restart"` // count after a restart
+}
+
 // Reloader is a rack that can read its configuration anew. Errors are refusals.
 type Reloader interface {
-	ReloadConfig() (config.Changes, error)
+	ReloadConfig() (ConfigChanges, error)
 }
 
 func configActions() []entry {

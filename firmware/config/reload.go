@@ -42,8 +42,8 @@ func ClassOf(key string) Class { return classes[key] }
 
 // Changes are the keys whose values differ, by class and in order.
 type Changes struct {
-	Live    []string `json:"live"`    // count now
-	Restart []string `json:"restart"` // count after a restart
+	Live    []string // count now
+	Restart []string // count after a restart
 }
 
 // Compare finds what is changed from one configuration to another. Files that keys name are not compared: of those, secrets
