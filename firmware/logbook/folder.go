@@ -56,7 +56,8 @@ type write struct {
 	bytes int64
 }
 
-// OpenFolder makes the folder if it is missing, and removes what a crash has left half written. What other processes wrote
+// OpenFolder removes what a crash has left half written. The folder is made with the first file, in a folder that is there
+// by then. What other processes wrote
 // within 24 hours counts as spent; a file from the future does so too.
 func OpenFolder(dir string, b Budget) (*Folder, error) {
 	if b.PerDay <= 0 {
@@ -71,12 +72,9 @@ func OpenFolder(dir string, b Budget) (*Folder, error) {
 	if b.Now == nil {
 		b.Now = time.Now
 	}
-	if err := os.MkdirAll(dir, 0o750); err != nil {
-		return nil, fmt.Errorf("make the folder of the log: %w", err)
-	}
 	f := &Folder{dir: dir, budget: b}
 	entries, err := os.ReadDir(dir)
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("read the folder of the log: %w", err)
 	}
 	now := b.Now()
@@ -196,6 +194,9 @@ func (f *Folder) today() int64 {
 
 // write makes the next file, whole or not at all; mu is held.
 func (f *Folder) write(text string) error {
+	if err := f.make(); err != nil {
+		return err
+	}
 	temp, err := os.CreateTemp(f.dir, ".log-*")
 	if err != nil {
 		return err
@@ -211,7 +212,23 @@ func (f *Folder) write(text string) error {
 	if err := os.Rename(temp.Name(), filepath.Join(f.dir, name)); err != nil {
 		return err
 	}
-	d, err := os.Open(f.dir)
+	return syncFolder(f.dir)
+}
+
+// make makes the folder so that it outlives a power cut, if it is missing.
+func (f *Folder) make() error {
+	err := os.Mkdir(f.dir, 0o750)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return syncFolder(filepath.Dir(f.dir))
+}
+
+func syncFolder(path string) error {
+	d, err := os.Open(path)
 	if err != nil {
 		return err
 	}
@@ -245,7 +262,7 @@ func (f *Folder) thin() error {
 // files lists the files' names, the oldest first.
 func (f *Folder) files() ([]string, error) {
 	entries, err := os.ReadDir(f.dir)
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("read the folder of the log: %w", err)
 	}
 	var files []string

@@ -118,13 +118,16 @@ func TestAFullDiskLosesNoLine(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "log")
 	f, log := open(t, dir, Budget{})
 	log.Warn("x")
-	if err := os.Remove(dir); err != nil {
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("the folder was made before there is anything in it: %v", err)
+	}
+	if err := os.WriteFile(dir, nil, 0o600); err != nil { // in the way
 		t.Fatal(err)
 	}
 	if err := f.Flush(); err == nil {
-		t.Error("a folder that is gone was written")
+		t.Error("a file was written into")
 	}
-	if err := os.Mkdir(dir, 0o750); err != nil {
+	if err := os.Remove(dir); err != nil {
 		t.Fatal(err)
 	}
 	if err := f.Flush(); err != nil {
