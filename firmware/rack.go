@@ -25,6 +25,9 @@ import (
 	"phonerack/firmware/phonebook"
 	"phonerack/firmware/skills"
 	"phonerack/firmware/store"
+	"phonerack/hal/gpio"
+	"phonerack/hal/power"
+	"phonerack/hal/watchdog"
 	"phonerack/sync/catalog"
 	"phonerack/sync/wire"
 	"phonerack/usb/adb"
@@ -36,11 +39,14 @@ const (
 	stopTasks = 1500 * time.Millisecond
 	stopPart  = 1500 * time.Millisecond // of one part in the tree
 	stopTree  = 2 * time.Second
+	stopPower = 5 * time.Second // on top, and only while power is being switched: a cycle gives it back after 2 s
 	stopStore = 1400 * time.Millisecond
 
 	sweepInterval = time.Second
 	owedInterval  = 10 * time.Second
 	copyInterval  = 6 * time.Hour
+
+	databaseFile = "rackd.db" // in the state folder
 )
 
 // Options are what a Rack is made of.
@@ -59,6 +65,15 @@ type Options struct {
 
 	// Watch gives the events of the bus until ctx ends; nil is the kernel's own.
 	Watch func(ctx context.Context) <-chan bus.Event
+	// Of the board's equipment. GPIO is the kernel's own if nil; Parked are handles of lines that an earlier process has left in
+	// Descriptors, which may be nil; Watchdog is fed while rackd makes progress, nil for none.
+	GPIO        gpio.Kernel
+	Parked      map[string]gpio.Parked
+	Descriptors Descriptors
+	Watchdog    watchdog.Device
+	Outlets     []power.Outlet // in place of the board's; for tests, as Hubs
+	Hubs        power.Hubs
+
 	// OnReady is called when the control socket answers; may be nil.
 	OnReady func()
 }
@@ -91,6 +106,13 @@ type Rack struct {
 	talks     chan struct{} // one for each MCP client over a byte stream
 	slots     map[int]*slot
 	bus       *busWatch
+	power     *power.Supply        // nil if nothing can be switched
+	lines     *gpio.Lines          // nil without a board file
+	pins      []*gpio.Pin          // that are given back at the end
+	tooMuch   map[string]*gpio.Pin // active while a hub takes too much, by its name
+	care      *care
+	feeder    *watchdog.Feeder // nil without a watchdog
+	room      int              // most bytes of the database
 	tree      *suture.Supervisor
 	socket    net.Listener
 
@@ -112,11 +134,15 @@ func New(o Options) (*Rack, error) {
 	}
 	r.halt, r.end = context.WithCancel(context.Background())
 	state := o.Config.Rack.State
+	if r.room = o.StoreSize; r.room == 0 {
+		r.room = store.DefaultMaxSize
+	}
 	var err error
-	if r.store, err = store.Open(store.Options{Path: filepath.Join(state, "rackd.db"), MaxSize: o.StoreSize, Logger: r.log}); err != nil {
+	if r.store, err = store.Open(store.Options{Path: filepath.Join(state, databaseFile), MaxSize: o.StoreSize, Logger: r.log}); err != nil {
 		return nil, fmt.Errorf("open the database: %w", remedied(err, state))
 	}
 	if err := r.prepare(o); err != nil {
+		r.closePins()
 		r.store.Close()
 		return nil, err
 	}
@@ -195,7 +221,13 @@ func (r *Rack) prepare(o Options) error {
 	}
 	r.actions = action.New(r, r.leases, r.log)
 	r.openMCP()
+	if err := r.openPower(o); err != nil {
+		return err
+	}
 	r.furnish(o, o.ADB)
+	if err := r.equip(o); err != nil {
+		return err
+	}
 	r.socket, err = control.Listen(r.config.Control.Socket, r.config.Control.Group)
 	return err
 }
@@ -212,18 +244,13 @@ func (r *Rack) furnish(o Options, hello adb.Options) {
 		}
 		if r.bus.watch == nil {
 			r.bus.watch = func(ctx context.Context) <-chan bus.Event {
-				return bus.Watch(ctx, bus.Options{Sysfs: r.config.USB.Sysfs, Logger: r.log}).Events()
+				return bus.Watch(ctx, bus.Options{Sysfs: r.config.USB.Sysfs, Logger: r.log, Round: r.bus.round}).Events()
 			}
 		}
 		r.tree.Add(r.bus)
 	}
 	for _, s := range r.config.Streams {
 		r.slots[s.Slot] = newSlot(s.Slot, "", streamSource{s}, r, hello)
-	}
-	for _, s := range r.slots {
-		tree := suture.New(fmt.Sprintf("slot %d", s.number), r.spec())
-		tree.Add(s)
-		r.tree.Add(tree)
 	}
 	r.tree.Add(service{"control socket", r.serveControl})
 	if r.cloud != nil {
@@ -250,12 +277,14 @@ func (r *Rack) spec() suture.Spec {
 		switch e.Type() {
 		case suture.EventTypeServicePanic:
 			r.log.Error("a part panicked and is started again", "event", e.Map())
+			r.crashed(e)
 			if p, ok := e.(suture.EventServicePanic); ok { // its words are in the log alone: they may quote anything
 				r.events.tell(told{kind: panickedEvent, detail: map[string]any{"part": cut(p.ServiceName, maxEventText)}})
 			}
 		case suture.EventTypeStopTimeout:
 			r.log.Error("a part does not stop and is abandoned", "event", e.String())
 		default:
+			r.crashed(e)
 			r.log.Warn("supervision", "event", e.String())
 		}
 	}}
@@ -289,6 +318,10 @@ func (r *Rack) Run(ctx context.Context) error {
 	if ended != nil && !within(stopTree, func() { <-ended }) {
 		r.log.Error("not everything stopped in time; the rest is abandoned")
 	}
+	if !within(stopPower, r.care.finish) {
+		r.log.Error("a hub is still being switched; what is wanted of it is applied at the next start")
+	}
+	r.closePins()
 	r.payOwed()
 	r.writeNotes()
 	if r.starts != nil {
