@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	careInterval = time.Second // between two rounds
+	careInterval = time.Second     // between two rounds
 	carryTime    = 8 * time.Minute // of an order, less than what frees its hub
 	recoverer    = "health"        // who has recovery's lease while an order is carried out
 )
@@ -37,7 +37,7 @@ type care struct {
 
 	mu       sync.Mutex // guards what follows
 	checks   health.Checks
-	findings []health.Finding // of the controller, by the last check
+	findings []health.Finding     // of the controller, by the last check
 	cut      map[string]power.Cut // of an outlet, as the keeper was told
 	failed   string               // why orders could not be written down, so that it is logged once
 

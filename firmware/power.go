@@ -246,7 +246,9 @@ func (p onTheBus) Present(slots []int) (there []int) {
 }
 
 // Charged implements power.Phones. What a battery did while its port was off is not known from one reading.
-func (onTheBus) Charged(context.Context, []int, time.Time, time.Time) power.Answer { return power.Unknown }
+func (onTheBus) Charged(context.Context, []int, time.Time, time.Time) power.Answer {
+	return power.Unknown
+}
 
 // present tells whether the slot's phone is on the bus, and answers if it can be asked.
 func (s *slot) present(ctx context.Context) bool {

@@ -45,15 +45,15 @@ type slot struct {
 	// saw takes each look at the phone, measured what it tells of itself; both are set before Serve.
 	saw      func(slot int, l health.Look)
 	measured func(slot int, m measures)
-	every    time.Duration // between two readings of the battery
-	asked    chan struct{} // a look is due; takes one signal, never closed
-	errands  chan errand   // of recovery; never closed
+	every    time.Duration  // between two readings of the battery
+	asked    chan struct{}  // a look is due; takes one signal, never closed
+	errands  chan errand    // of recovery; never closed
 	progress *watchdog.Part // is told while the owner works and waits; nil without a watchdog
 
 	// Of the owner alone.
-	look     health.Look // what was seen of the phone, as far as it was come
-	anew     bool        // the next link is taken for one with leftovers
-	examined time.Time   // when measures were taken last
+	look     health.Look      // what was seen of the phone, as far as it was come
+	anew     bool             // the next link is taken for one with leftovers
+	examined time.Time        // when measures were taken last
 	beat     <-chan time.Time // when progress is due; nil without a watchdog
 
 	mu    sync.Mutex

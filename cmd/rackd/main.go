@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -21,6 +22,7 @@ import (
 	"phonerack/firmware/action"
 	"phonerack/firmware/config"
 	"phonerack/firmware/control"
+	"phonerack/hal/watchdog"
 	"phonerack/usb/adb/usblink"
 )
 
@@ -123,6 +125,10 @@ func (c runCommand) Run() error {
 		}
 		options.Dialer = host // its links are closed by the slots; what hangs must not delay the end
 	}
+	options.Parked, options.Descriptors = firmware.StoredDescriptors(), firmware.SystemdStore{}
+	if options.Watchdog, err = openWatchdog(conf, log); err != nil {
+		return err
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	rack, err := firmware.New(options)
@@ -134,6 +140,20 @@ func (c runCommand) Run() error {
 		notify(log, "STOPPING=1")
 	})
 	return rack.Run(ctx)
+}
+
+// openWatchdog arms the hardware watchdog that the configuration names; nil if it names none.
+func openWatchdog(conf *config.Config, log *slog.Logger) (watchdog.Device, error) {
+	if conf.Watchdog.Device == "" {
+		return nil, nil
+	}
+	device, err := watchdog.Open(conf.Watchdog.Device, conf.USB.Sysfs, time.Duration(conf.Watchdog.Timeout), nil)
+	if err != nil {
+		return nil, fmt.Errorf("open the watchdog that watchdog.device names: %w", err)
+	}
+	boot := device.Boot()
+	log.Info("watchdog", "is", device.Identity(), "timeout", device.Timeout(), "reset_by_it", boot.ByWatchdog, "overheat", boot.Overheat, "under_voltage", boot.UnderVoltage)
+	return device, nil
 }
 
 // mcpCommand is the same bridge as rackctl mcp, for a board that has only rackd.

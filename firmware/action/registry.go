@@ -58,7 +58,7 @@ type Definition struct {
 	Role       Role            `json:"role"`   // least that the actor needs
 	NeedsLease bool            `json:"needs_lease,omitempty"`
 	NeedsQuiet bool            `json:"needs_quiet,omitempty"` // nobody else may have a phone that it touches
-	Idempotent bool            `json:"idempotent,omitempty"` // twice is as good as once
+	Idempotent bool            `json:"idempotent,omitempty"`  // twice is as good as once
 	Streams    Streams         `json:"streams,omitempty"`
 	Timeout    time.Duration   `json:"timeout_ns"`
 
