@@ -1,6 +1,7 @@
 package firmware
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -33,6 +34,7 @@ type care struct {
 
 	light *led.Light // nil without one
 
+	every   time.Duration  // between two rounds
 	working sync.WaitGroup // orders that are being carried out
 
 	mu       sync.Mutex // guards what follows
@@ -47,12 +49,12 @@ type care struct {
 }
 
 // newCare makes the keeper of the slots' health.
-func (r *Rack) newCare() error {
+func (r *Rack) newCare(every time.Duration) error {
 	bucket, err := r.store.Bucket(health.BucketName)
 	if err != nil {
 		return err
 	}
-	c := &care{rack: r, log: r.log, cut: map[string]power.Cut{}, told: map[int]health.State{}}
+	c := &care{rack: r, log: r.log, every: cmp.Or(every, careInterval), cut: map[string]power.Cut{}, told: map[int]health.State{}}
 	c.keeper, err = health.New(health.Options{
 		Config: r.config.Health, Places: r.places(), Memory: health.OpenRecords(bucket), Now: r.clock, Wall: r.wall, Log: r.log,
 	})
@@ -174,7 +176,7 @@ func (c *care) String() string { return "health of the slots" }
 
 // Serve implements suture.Service. What it has begun ends with ctx too, but a cycle gives the power back first: finish waits.
 func (c *care) Serve(ctx context.Context) error {
-	tick := time.NewTicker(careInterval)
+	tick := time.NewTicker(c.every)
 	defer tick.Stop()
 	for {
 		c.round(ctx)

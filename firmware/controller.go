@@ -4,6 +4,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -92,9 +93,18 @@ func (c *care) shine() {
 	c.light.Set(led.Power, alarms[health.PowerAlarm])
 	c.light.Set(led.NoCloud, alarms[health.CloudAlarm])
 	c.light.Set(led.Unprovisioned, c.rack.cloud == nil)
-	c.light.Set(led.NeedsHands, count[health.NeedsHands] > 0)
+	c.light.Set(led.NeedsHands, count[health.NeedsHands] > 0 || c.givenUp())
 	c.light.Set(led.Recovering, count[health.Recovering]+count[health.Maintenance] > 0)
 	c.light.Set(led.Well, true) // the last of all: shown when nothing else is
+}
+
+// givenUp tells whether recovery has left a phone alone because nothing helped. What a person has left alone is no call for hands.
+func (c *care) givenUp() bool {
+	return slices.ContainsFunc(c.keeper.All(), func(st health.Status) bool {
+		return st.State == health.Quarantined && slices.ContainsFunc(st.Others, func(f health.Finding) bool {
+			return f.Code == "quarantined" && f.Args["by"] == health.ByLadder
+		})
+	})
 }
 
 // tellable are the states that the cloud hears of; the others last but a moment, or say nothing new.

@@ -22,11 +22,12 @@ const (
 type SystemdStore struct{}
 
 // Store implements Descriptors. What has the same name already is dropped first: the store would keep both.
-func (s SystemdStore) Store(name string, fd uintptr) error {
+func (s SystemdStore) Store(name string, p gpio.Parked) error {
+	defer p.Close() // systemd has its own
 	if err := storable(name); err != nil {
 		return err
 	}
-	return errors.Join(s.Drop(name), notifyWith("FDSTORE=1\nFDNAME="+name, unix.UnixRights(int(fd))))
+	return errors.Join(s.Drop(name), notifyWith("FDSTORE=1\nFDNAME="+name, unix.UnixRights(int(p.Fd()))))
 }
 
 // Drop implements Descriptors. A name that nothing is stored under is no error.

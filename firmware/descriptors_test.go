@@ -36,9 +36,8 @@ func TestALineIsStoredAndDroppedBySystemd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
 	var store firmware.SystemdStore
-	if err := store.Store("rackd-hub-1-1.2", f.Fd()); err != nil {
+	if err := store.Store("rackd-hub-1-1.2", f); err != nil {
 		t.Fatal(err)
 	}
 	hear := func() (string, []int) {
@@ -76,7 +75,7 @@ func TestALineIsStoredAndDroppedBySystemd(t *testing.T) {
 		t.Errorf("the stored file holds %q, %v", content, err)
 	}
 	for _, name := range []string{"", "a:b", "two words", "ü", strings.Repeat("x", 256)} {
-		if store.Store(name, f.Fd()) == nil || store.Drop(name) == nil {
+		if store.Store(name, f) == nil || store.Drop(name) == nil {
 			t.Errorf("%q was taken as a name", name)
 		}
 	}

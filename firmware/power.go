@@ -30,7 +30,9 @@ const (
 
 // Descriptors is a store that keeps open files over a restart of rackd.
 type Descriptors interface {
-	Store(name string, fd uintptr) error
+	// Store keeps a file under a name, in place of one that has it already. It takes the file over.
+	Store(name string, p gpio.Parked) error
+	// Drop lets go of what is kept under a name, if anything is.
 	Drop(name string) error
 }
 
@@ -151,7 +153,7 @@ func (r *Rack) takeLine(h board.Hub, on bool, store Descriptors) (*gpio.Pin, err
 	}
 	name, copied, err := pin.Park()
 	if err == nil {
-		err = errors.Join(store.Store(name, copied.Fd()), copied.Close())
+		err = store.Store(name, copied)
 	}
 	if err != nil {
 		r.log.Warn("a hub's line is not kept over a restart", "hub", h.Name, "err", err)

@@ -74,6 +74,8 @@ type Options struct {
 	Outlets     []power.Outlet // in place of the board's; for tests, as Hubs
 	Hubs        power.Hubs
 
+	CareInterval time.Duration // between two rounds of looking after the slots; 0 is a second
+
 	// OnReady is called when the control socket answers; may be nil.
 	OnReady func()
 }

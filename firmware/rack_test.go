@@ -108,12 +108,13 @@ type bench struct {
 	t       *testing.T
 	phones  map[int]*simPhone
 	config  *config.Config
-	adb     adb.Options          // zero unless a test is in a hurry
-	clock   func() time.Duration // of the leases, the board's own if nil
-	room    int                  // bytes of the database, the usual if 0
-	planner planner.Planner      // that of the configuration if nil
-	log     *slog.Logger         // the test's if nil
-	level   *slog.LevelVar       // of log; nil: it stays
+	adb     adb.Options             // zero unless a test is in a hurry
+	clock   func() time.Duration    // of the leases, the board's own if nil
+	room    int                     // bytes of the database, the usual if 0
+	planner planner.Planner         // that of the configuration if nil
+	log     *slog.Logger            // the test's if nil
+	level   *slog.LevelVar          // of log; nil: it stays
+	change  func(*firmware.Options) // nil: they stay
 	rack    *firmware.Rack
 	cancel  context.CancelFunc
 	ended   chan error
@@ -152,10 +153,14 @@ func (b *bench) start() {
 	if log == nil {
 		log = logger(b.t)
 	}
-	rack, err := firmware.New(firmware.Options{
+	o := firmware.Options{
 		Config: b.config, Planner: b.planner, Logger: log, Level: b.level, OnReady: func() { close(ready) },
 		ADB: b.adb, Clock: b.clock, StoreSize: b.room,
-	})
+	}
+	if b.change != nil {
+		b.change(&o)
+	}
+	rack, err := firmware.New(o)
 	if err != nil {
 		b.t.Fatal(err)
 	}
