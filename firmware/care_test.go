@@ -79,6 +79,7 @@ func acts(s action.SlotHealth) string {
 }
 
 func TestSlotsTellHowTheyAreAndWhatToDo(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, 2)
 	b.change = hasty
 	b.phones[1].plug(t)
@@ -185,6 +186,7 @@ func newPorts(t *testing.T, faults map[int]phonesim.Faults, change ...func(*firm
 }
 
 func TestALadderThatEndsInPowerHelpsAPhoneAndTouchesNoOther(t *testing.T) {
+	t.Parallel()
 	b, ports := newPorts(t, map[int]phonesim.Faults{1: {Hang: true}})
 	b.health(2, health.Well)
 	other, disturbed := make(chan struct{}), make(chan error, 1)
@@ -223,6 +225,7 @@ func TestALadderThatEndsInPowerHelpsAPhoneAndTouchesNoOther(t *testing.T) {
 }
 
 func TestAPhoneThatSomebodyHasIsLeftToThem(t *testing.T) {
+	t.Parallel()
 	b, ports := newPorts(t, map[int]phonesim.Faults{1: {Hang: true}})
 	held, err := firmware.LeasesOf(b.rack).Acquire(1, lease.Holder{Kind: lease.Hold, Who: "kim"}, 10*time.Minute)
 	if err != nil {
@@ -241,6 +244,7 @@ func TestAPhoneThatSomebodyHasIsLeftToThem(t *testing.T) {
 }
 
 func TestWhatAPersonHasSwitchedOffStaysOff(t *testing.T) {
+	t.Parallel()
 	b, ports := newPorts(t, nil)
 	b.health(1, health.Well)
 	args := action.PowerArgs{SlotArgs: action.SlotArgs{Slot: 1}}
@@ -265,6 +269,7 @@ func TestWhatAPersonHasSwitchedOffStaysOff(t *testing.T) {
 
 // TestQuarantineAndMaintenanceSurviveAKill copies the state folder of a rack that runs, as a kill -9 or a cut of power leaves it.
 func TestQuarantineAndMaintenanceSurviveAKill(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, 2)
 	b.change = hasty
 	b.phones[1].plug(t)
@@ -316,6 +321,7 @@ line = "HUB1_PWR"
 
 // TestNoEdgeOfAHubsLineThatNobodyAskedFor restarts and kills a rack whose hub is fed by a line.
 func TestNoEdgeOfAHubsLineThatNobodyAskedFor(t *testing.T) {
+	t.Parallel()
 	kernel := gpiotest.New(gpiotest.Chip{Label: "pinctrl-bcm2711", Lines: []string{"OTHER", "HUB1_PWR"}})
 	kernel.Preset("HUB1_PWR", true)
 	store := &lineStore{}
@@ -359,6 +365,86 @@ func onBoard(t *testing.T, text string) func(*firmware.Options) {
 			t.Fatal(err)
 		}
 		o.Config.Board = b
+	}
+}
+
+// strip switches two sockets together, as a hub's line does.
+type strip struct{ ports []*socket }
+
+// Set implements power.Switch.
+func (s strip) Set(ctx context.Context, on bool) error {
+	for _, p := range s.ports {
+		if err := p.Set(ctx, on); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// On implements power.Switch.
+func (s strip) On(ctx context.Context) (bool, error) { return s.ports[0].On(ctx) }
+
+// TestAHubIsCycledWhenTwoOfItsPhonesAreLostAndNobodyHasOne: a hub takes all its phones with it.
+func TestAHubIsCycledWhenTwoOfItsPhonesAreLostAndNobodyHasOne(t *testing.T) {
+	t.Parallel()
+	var hub strip
+	hang := phonesim.Faults{Hang: true}
+	b, ports := newPorts(t, map[int]phonesim.Faults{1: hang, 2: hang}, onBoard(t, lineBoard), func(o *firmware.Options) {
+		for _, out := range o.Outlets {
+			hub.ports = append(hub.ports, out.Switch.(*socket))
+		}
+		o.Outlets = []power.Outlet{{Name: "hub A", Hub: "A", HubPath: "1-1", Path: "1-1", Slots: []int{1, 2}, Switch: hub, Default: true, Settle: time.Millisecond}}
+	})
+	held, err := firmware.LeasesOf(b.rack).Acquire(2, lease.Holder{Kind: lease.Hold, Who: "kim"}, 10*time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(20 * time.Second); acts(b.health(1, health.Recovering)) != "reopen done, resync done" && time.Now().Before(end); {
+		time.Sleep(50 * time.Millisecond)
+	}
+	time.Sleep(500 * time.Millisecond) // ten rounds
+	if got := ports[1].switched(); got != "" {
+		t.Fatalf("the hub of a phone that somebody has was switched %s", got)
+	}
+	held.Release()
+	b.health(1, health.Well)
+	b.health(2, health.Well)
+	if got := ports[1].switched(); got != "false true" {
+		t.Errorf("the hub was switched %s", got)
+	}
+}
+
+// deaf is a port that says what it is told and switches nothing.
+type deaf struct {
+	mu sync.Mutex
+	on bool
+}
+
+// Set implements power.Switch.
+func (d *deaf) Set(_ context.Context, on bool) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.on = on
+	return nil
+}
+
+// On implements power.Switch.
+func (d *deaf) On(context.Context) (bool, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.on, nil
+}
+
+func TestAPortThatCutsNothingIsNamed(t *testing.T) {
+	t.Parallel()
+	b, _ := newPorts(t, nil, func(o *firmware.Options) { o.Outlets[0].Switch = &deaf{on: true} })
+	b.health(1, health.Well)
+	args := action.PowerArgs{SlotArgs: action.SlotArgs{Slot: 1}}
+	if err := b.Call(t.Context(), "power_cycle", args, nil); !wire.Is(err, wire.PowerNotCut) || !strings.Contains(err.Error(), "does not cut VBUS") {
+		t.Errorf("a cycle of a port that cuts nothing: %v", err)
+	}
+	if s := b.health(1, health.Well); s.Power == nil || !strings.Contains(s.Power.Cut, "does not cut VBUS") {
+		t.Errorf("the port is shown as %+v", s.Power)
 	}
 }
 

@@ -1,6 +1,8 @@
 package firmware
 
 import (
+	"context"
+	"log/slog"
 	"math"
 	"os"
 	"path/filepath"
@@ -49,10 +51,15 @@ func (c *care) check(now time.Duration) {
 		c.findings = append(c.findings, health.Overload(hub))
 	}
 	for _, f := range c.findings {
-		if !before[f.Code] {
-			_, why, _ := f.Say("en")
-			c.log.Warn("the controller needs a look", "finding", f.Code, "why", why)
+		if before[f.Code] {
+			continue
 		}
+		_, why, _ := f.Say("en")
+		level := slog.LevelInfo
+		if f.Alarm() != health.NoAlarm {
+			level = slog.LevelWarn
+		}
+		c.log.Log(context.Background(), level, "the controller needs a look", "finding", f.Code, "why", why)
 	}
 }
 

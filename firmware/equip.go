@@ -29,7 +29,7 @@ func (r *Rack) equip(o Options) error {
 	r.care.light = r.openLight()
 	if o.Watchdog != nil {
 		r.feeder = watchdog.NewFeeder(watchdog.Options{Device: o.Watchdog, Late: r.late, Logger: r.log})
-		r.watchParts()
+		r.watchParts(o.Watch == nil)
 		r.tree.Add(service{"feeder of the watchdog", r.feeder.Run})
 		r.tree.Add(service{"watch over store and link", r.watchStore})
 	}
@@ -167,12 +167,12 @@ const (
 	storeBound = time.Minute
 )
 
-// watchParts gives each critical part its share in the watchdog.
-func (r *Rack) watchParts() {
+// watchParts gives each critical part its share in the watchdog. Only the rack's own watcher of the bus tells of its rounds.
+func (r *Rack) watchParts(ownBus bool) {
 	for _, s := range r.slots {
 		s.progress = r.feeder.Part(fmt.Sprintf("slot %d", s.number), slotBound)
 	}
-	if r.config.Board != nil {
+	if r.config.Board != nil && ownBus {
 		r.bus.progress = r.feeder.Part("bus", busBound)
 	}
 }
