@@ -39,9 +39,10 @@ type care struct {
 
 	mu       sync.Mutex // guards what follows
 	checks   health.Checks
-	findings []health.Finding     // of the controller, by the last check
-	cut      map[string]power.Cut // of an outlet, as the keeper was told
-	failed   string               // why orders could not be written down, so that it is logged once
+	findings []health.Finding      // of the controller, by the last check
+	cut      map[string]power.Cut  // of an outlet, as the keeper was told
+	awaited  map[int]time.Duration // since when somebody wants a phone that rested
+	failed   string                // why orders could not be written down, so that it is logged once
 
 	// Of Serve alone.
 	told    map[int]health.State // what the cloud was told last
@@ -54,7 +55,7 @@ func (r *Rack) newCare(every time.Duration) error {
 	if err != nil {
 		return err
 	}
-	c := &care{rack: r, log: r.log, every: cmp.Or(every, careInterval), cut: map[string]power.Cut{}, told: map[int]health.State{}}
+	c := &care{rack: r, log: r.log, every: cmp.Or(every, careInterval), cut: map[string]power.Cut{}, awaited: map[int]time.Duration{}, told: map[int]health.State{}}
 	c.keeper, err = health.New(health.Options{
 		Config: r.config.Health, Places: r.places(), Memory: health.OpenRecords(bucket), Now: r.clock, Wall: r.wall, Log: r.log,
 	})
@@ -200,7 +201,9 @@ func (c *care) finish() {
 func (c *care) round(ctx context.Context) {
 	for n := range c.rack.slots {
 		held, is := c.rack.leases.Lookup(n)
-		c.keeper.Leased(n, is && !(held.Holder.Kind == lease.Recovery && held.Holder.Who == recoverer))
+		leased := is && !(held.Holder.Kind == lease.Recovery && held.Holder.Who == recoverer)
+		c.keeper.Leased(n, leased)
+		c.unwanted(n, leased)
 	}
 	due, _ := c.keeper.Due()
 	for _, n := range due {
@@ -364,9 +367,34 @@ func (c *care) closed(slot int) health.State {
 	return ""
 }
 
+// wantedFor is how long a phone that somebody has asked for keeps its power without being used.
+const wantedFor = 10 * time.Minute
+
 // wanted notes that somebody asks for a phone whose power rests.
 func (c *care) wanted(slot int) {
-	if st, ok := c.keeper.Status(slot); ok && st.State == health.Resting {
-		c.keeper.Wanted(slot, true)
+	if st, ok := c.keeper.Status(slot); !ok || st.State != health.Resting {
+		return
+	}
+	c.mu.Lock()
+	c.awaited[slot] = c.rack.clock()
+	c.mu.Unlock()
+	c.keeper.Wanted(slot, true)
+}
+
+// unwanted lets a phone rest again that nobody has used for a while.
+func (c *care) unwanted(slot int, leased bool) {
+	c.mu.Lock()
+	since, is := c.awaited[slot]
+	now := c.rack.clock()
+	over := is && !leased && now-since > wantedFor
+	switch {
+	case over:
+		delete(c.awaited, slot)
+	case is && leased:
+		c.awaited[slot] = now
+	}
+	c.mu.Unlock()
+	if over {
+		c.keeper.Wanted(slot, false)
 	}
 }

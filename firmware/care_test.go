@@ -18,6 +18,7 @@ import (
 	"phonerack/firmware/health"
 	"phonerack/firmware/lease"
 	"phonerack/hal/board"
+	"phonerack/hal/button"
 	"phonerack/hal/gpio"
 	"phonerack/hal/gpio/gpiotest"
 	"phonerack/hal/power"
@@ -445,6 +446,47 @@ func TestAPortThatCutsNothingIsNamed(t *testing.T) {
 	}
 	if s := b.health(1, health.Well); s.Power == nil || !strings.Contains(s.Power.Cut, "does not cut VBUS") {
 		t.Errorf("the port is shown as %+v", s.Power)
+	}
+}
+
+// TestTheLightAndTheButtonOfABoard: hands at the rack need no computer for maintenance.
+func TestTheLightAndTheButtonOfABoard(t *testing.T) {
+	t.Parallel()
+	kernel := gpiotest.New(gpiotest.Chip{Label: "pinctrl-bcm2711", Lines: []string{"HUB1_PWR", "GREEN", "BUTTON"}})
+	kernel.Preset("HUB1_PWR", true)
+	text := lineBoard + "[[led]]\nname = \"rack\"\nlight = { line = \"GREEN\" }\n[button]\nline = \"BUTTON\"\nactive_low = true\n"
+	kernel.Drive("BUTTON", true)
+	b := newUSBBench(t, newCable(), hasty, onBoard(t, text), func(o *firmware.Options) { o.GPIO, o.Hubs = kernel, still{} })
+	maintenance := func() bool {
+		var st action.RackStatus
+		if err := b.Call(t.Context(), "rack_status", nil, &st); err != nil {
+			t.Fatal(err)
+		}
+		return st.Maintenance
+	}
+	await := func(what string, is func() bool) {
+		t.Helper()
+		for end := time.Now().Add(10 * time.Second); !is(); time.Sleep(20 * time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("not seen: %s", what)
+			}
+		}
+	}
+	await("a light", func() bool { return kernel.State("GREEN") == gpiotest.High })
+	time.Sleep(300 * time.Millisecond) // the button is read, and is up
+	kernel.Drive("BUTTON", false)
+	time.Sleep(button.LongFrom + 300*time.Millisecond)
+	if maintenance() {
+		t.Error("maintenance began before the button was released")
+	}
+	kernel.Drive("BUTTON", true)
+	await("maintenance", maintenance)
+	if err := b.Call(t.Context(), "maintenance", action.MaintenanceArgs{Off: true}, nil); err != nil || maintenance() {
+		t.Errorf("maintenance does not end: %v", err)
+	}
+	b.stop()
+	if got := kernel.State("GREEN"); got == gpiotest.High {
+		t.Error("the light shines on although rackd has ended")
 	}
 }
 
