@@ -73,6 +73,11 @@ func (r *Rack) newCare(every time.Duration) error {
 	if c.hands, err = r.openHands(c.keeper); err != nil {
 		return err
 	}
+	for n := range r.slots {
+		if c.hands.of(n) == darkened {
+			c.keeper.Powered(n, false)
+		}
+	}
 	c.recall()
 	for _, s := range r.slots {
 		s.saw, s.measured = c.saw, c.measured
@@ -297,6 +302,9 @@ func (c *care) do(ctx context.Context, o health.Order, held *lease.Lease) error 
 		return c.rack.power.Cycle(ctx, out.Name, power.Automatic)
 	case health.Rest, health.Wake:
 		out, ok := c.rack.outletOf(o.Slot, false)
+		if whole, is := c.rack.outletOf(o.Slot, true); !ok && is && whole.Wanted && o.Rung == health.Wake {
+			return nil // a person has switched the hub on
+		}
 		if !ok {
 			return errNoWay
 		}

@@ -263,8 +263,11 @@ func TestWhatAPersonHasSwitchedOffStaysOff(t *testing.T) {
 	if err := b.Call(t.Context(), "power_on", args, nil); err != nil {
 		t.Fatal(err)
 	}
-	if s := b.health(1, health.Well); s.Left != "" {
+	if s := b.health(1, health.Well); s.Left != "" || acts(s) != "wake done" {
 		t.Errorf("on: %+v", s)
+	}
+	if got := ports[1].switched(); got != "false true" {
+		t.Errorf("switched %s: recovery did not wait for the phone", got)
 	}
 }
 

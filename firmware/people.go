@@ -126,6 +126,7 @@ func (c *care) Power(ctx context.Context, slot int, hub, on bool) error {
 			if err := c.hands.set(n, darkened); err != nil {
 				return kept(err)
 			}
+			c.keeper.Powered(n, false) // it is not missed
 		}
 	}
 	err = switched(o, c.rack.power.Set(ctx, o.Name, on, power.Person))
@@ -147,7 +148,8 @@ func (c *care) Cycle(ctx context.Context, slot int, hub bool) error {
 	return errors.Join(err, c.lit(o.Slots))
 }
 
-// lit ends what switching off has begun.
+// lit ends what switching off has begun. The keeper then orders the power on itself, which is done already, and gives the
+// phones their time to come back.
 func (c *care) lit(slots []int) error {
 	for _, n := range slots {
 		if c.hands.of(n) != darkened {
@@ -156,7 +158,6 @@ func (c *care) lit(slots []int) error {
 		if err := c.hands.set(n, ""); err != nil {
 			return kept(err)
 		}
-		c.keeper.Retry(n)
 	}
 	return nil
 }
