@@ -507,6 +507,12 @@ func TestCommandsOfTheCloud(t *testing.T) {
 			t.Fatal("the cloud did not hear of the quarantine")
 		}
 	}
+	time.Sleep(500 * time.Millisecond) // what was on its way is there
+	claims := len(c.Heard(wire.TypeClaim))
+	time.Sleep(1500 * time.Millisecond)
+	if now := len(c.Heard(wire.TypeClaim)); now > claims {
+		t.Errorf("%d claims, then %d: a phone in quarantine takes no task", claims, now)
+	}
 }
 
 func TestTheGenerationRisesWithEachDatabase(t *testing.T) {
