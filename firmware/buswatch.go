@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"phonerack/firmware/action"
+	"phonerack/hal/watchdog"
 	"phonerack/usb/bus"
 )
 
@@ -24,6 +25,8 @@ type busWatch struct {
 	sources map[string]*usbSource // by port path
 	board   string                // name of the board file, for people
 	log     *slog.Logger
+
+	progress *watchdog.Part // told of each reading of the bus; nil without a watchdog
 
 	mu     sync.Mutex
 	strays map[string]action.PhoneState // guarded by mu, by port path
@@ -124,4 +127,11 @@ func reportUSBMemory(sysfs string, slots int, log *slog.Logger) {
 		return
 	}
 	log.Info("usbfs memory limit", "mib", limit)
+}
+
+// round notes that the bus was read once more, and that what it showed was taken.
+func (w *busWatch) round() {
+	if w.progress != nil {
+		w.progress.Progress()
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"net"
 	"os"
@@ -454,13 +455,16 @@ func TestCommandsOfTheCloud(t *testing.T) {
 		{Name: "identify", Target: wire.CommandTarget{Slot: 1}},
 		{Name: "screenshot", Target: wire.CommandTarget{Slot: 2}},
 		{Name: "self-destruct"},
+		{Name: "quarantine", Target: wire.CommandTarget{Slot: 1}, Args: json.RawMessage(`{"seconds":600,"reason":"swollen"}`)},
+		{Name: "power_off", Target: wire.CommandTarget{Slot: 1}},
+		{Name: "quarantine", Target: wire.CommandTarget{Slot: 1}, Args: json.RawMessage(`{"seconds":600,"for":"ever"}`)},
 	} {
 		cmd.CommandID, cmd.Seq, cmd.Expires = fmt.Sprintf("c%d", i+1), uint64(i+1), expires
 		c.Send(c.rack, wire.KindCommand, c.Message("r1", wire.TypeExecute, cmd))
 	}
 	ends := map[string]wire.CommandStatus{}
 	var picture []byte
-	for deadline := time.Now().Add(40 * time.Second); len(ends) < 5 && time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(40 * time.Second); len(ends) < 8 && time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		for _, h := range c.Heard(wire.TypeCommandStatus) {
 			s := linktest.Decode[wire.CommandStatus](t, h.Message)
 			if s.Status.Over() {
@@ -473,6 +477,7 @@ func TestCommandsOfTheCloud(t *testing.T) {
 	}
 	for id, want := range map[string]wire.CommandState{
 		"c1": wire.CommandSucceeded, "c2": wire.CommandSucceeded, "c3": wire.CommandSucceeded, "c4": wire.CommandFailed, "c5": wire.CommandRejected,
+		"c6": wire.CommandSucceeded, "c7": wire.CommandFailed, "c8": wire.CommandFailed,
 	} {
 		if ends[id].Status != want {
 			t.Errorf("%s: %+v, want %s", id, ends[id], want)
@@ -483,6 +488,30 @@ func TestCommandsOfTheCloud(t *testing.T) {
 	}
 	if e := ends["c4"].Error; e == nil || e.Code != wire.SlotEmpty {
 		t.Errorf("an empty slot: %+v", e)
+	}
+	if e := ends["c7"].Error; e == nil || e.Code != wire.PowerFixed {
+		t.Errorf("power that nothing switches: %+v", e)
+	}
+	if e := ends["c8"].Error; e == nil || e.Code != wire.BadRequest {
+		t.Errorf("an argument that the action does not know: %+v", e)
+	}
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		told := slices.ContainsFunc(c.Heard(wire.TypeEvent), func(h linktest.Heard) bool {
+			e := linktest.Decode[wire.Event](t, h.Message)
+			return e.Kind == "health.quarantined" && e.Slot == 1 && strings.Contains(string(e.Detail), "quarantined")
+		})
+		if told {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the cloud did not hear of the quarantine")
+		}
+	}
+	time.Sleep(500 * time.Millisecond) // what was on its way is there
+	claims := len(c.Heard(wire.TypeClaim))
+	time.Sleep(1500 * time.Millisecond)
+	if now := len(c.Heard(wire.TypeClaim)); now > claims {
+		t.Errorf("%d claims, then %d: a phone in quarantine takes no task", claims, now)
 	}
 }
 

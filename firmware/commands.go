@@ -3,17 +3,17 @@ package firmware
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
 	"phonerack/firmware/action"
 	"phonerack/firmware/lease"
+	"phonerack/hal/led"
 	"phonerack/sync/fleet"
 	"phonerack/sync/wire"
-	"phonerack/usb/adb"
 )
 
 // command is what this rack knows of a command by its name.
@@ -27,6 +27,39 @@ var commands = map[string]command{
 	"identify":   {true, phones.identify},
 	"screenshot": {true, phones.screenshot},
 	"reboot":     {false, phones.reboot},
+
+	"power_on":       {true, byAction("power_on")},
+	"power_off":      {true, byAction("power_off")},
+	"power_cycle":    {false, byAction("power_cycle")},
+	"quarantine":     {true, byAction("quarantine")},
+	"quarantine_end": {true, byAction("quarantine_end")},
+	"maintenance":    {true, byAction("maintenance")},
+	"slot_retry":     {true, byAction("slot_retry")},
+}
+
+// byAction has the registry of actions do a command: its slot is an argument there.
+func byAction(name string) func(p phones, ctx context.Context, c wire.Command) (fleet.Report, error) {
+	return func(p phones, ctx context.Context, c wire.Command) (fleet.Report, error) {
+		args := map[string]json.RawMessage{}
+		if len(c.Args) > 0 {
+			if err := wire.Unmarshal(c.Args, &args); err != nil {
+				return fleet.Report{}, wire.Refuse(wire.BadRequest, map[string]any{"reason": "its arguments are no object"})
+			}
+		}
+		if c.Target.Slot != 0 {
+			args["slot"] = json.RawMessage(strconv.Itoa(c.Target.Slot))
+		}
+		raw, err := json.Marshal(args)
+		if err != nil {
+			return fleet.Report{}, err
+		}
+		actor := action.Actor{Name: cloudActor, Role: action.Operator, Via: "cloud"}
+		result, err := p.rack.actions.Call(ctx, actor, name, raw, action.Pipes{})
+		if err != nil {
+			return fleet.Report{}, err
+		}
+		return report(result)
+	}
 }
 
 // Knows implements fleet.Runner.
@@ -139,11 +172,19 @@ func (p phones) identify(ctx context.Context, c wire.Command) (fleet.Report, err
 	if c.Target.Slot != 0 {
 		return p.blink(ctx, c.Target.Slot, lasts)
 	}
-	return p.blinkAll(ctx, lasts)
+	if light := p.rack.care.light; light != nil {
+		light.Identify(min(lasts, led.IdentifyFor))
+		defer light.Identify(0)
+	}
+	seen, err := p.blinkAll(ctx, lasts)
+	if err != nil {
+		return fleet.Report{}, err
+	}
+	return report(map[string]any{"slots": seen})
 }
 
 // blinkAll has every free phone blink, and tells which did. It fails only if none could.
-func (p phones) blinkAll(ctx context.Context, lasts time.Duration) (fleet.Report, error) {
+func (p phones) blinkAll(ctx context.Context, lasts time.Duration) ([]int, error) {
 	var (
 		mu      sync.Mutex // guards what follows
 		seen    = []int{}
@@ -164,10 +205,10 @@ func (p phones) blinkAll(ctx context.Context, lasts time.Duration) (fleet.Report
 	}
 	blinked.Wait()
 	if len(seen) == 0 && first != nil {
-		return fleet.Report{}, first
+		return seen, first
 	}
 	slices.Sort(seen)
-	return report(map[string]any{"slots": seen})
+	return seen, nil
 }
 
 // blink makes a slot's screen dark and bright again and again, if nobody else has the phone.
@@ -248,12 +289,8 @@ func (p phones) reboot(ctx context.Context, c wire.Command) (fleet.Report, error
 		return fleet.Report{}, err
 	}
 	begun := time.Now()
-	answer, err := before.conn.Open(ctx, "reboot:") // as adb does it; the phone hangs up instead of answering
-	switch {
-	case errors.Is(err, adb.ErrRefused):
+	if err := reboot(ctx, before.conn); err != nil {
 		return fleet.Report{}, wire.Refuse(wire.PhoneRejected, map[string]any{"slot": slot, "serial": before.serial, "what": "restart", "detail": "it has no such service"}).Because(err)
-	case err == nil:
-		defer answer.Close()
 	}
 	tick := time.NewTicker(backEvery)
 	defer tick.Stop()

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"phonerack/firmware/action"
+	"phonerack/firmware/health"
 )
 
 // Kinds of events. Those of slots are phone.left and "phone." with the slot's state: ready, limited, unauthorized, lost, failed.
@@ -20,6 +21,7 @@ const (
 	panickedEvent = "rack.part_panicked"
 	clockEvent    = "clock.jumped"
 	phoneEvent    = "phone."
+	healthEvent   = "health." // with the state of a slot: docs/health.md
 	leftEvent     = "phone.left"
 )
 
@@ -121,6 +123,27 @@ func (e *events) slot(s action.PhoneState, phone string) {
 		return
 	}
 	e.add(source, t)
+}
+
+// health tells that somebody should look at a slot, or that it is well again.
+func (e *events) health(st health.Status, phone string) {
+	if e == nil {
+		return
+	}
+	title, why, do := st.Main.Say("en")
+	t := told{kind: healthEvent + string(st.State), slot: st.Slot, phone: phone, detail: map[string]any{
+		"diagnosis": st.Main.Code, "title": cut(title, maxEventText), "why": cut(why, maxEventText), "do": cut(do, maxEventText),
+	}}
+	var others []string
+	for _, f := range st.Others {
+		others = append(others, f.Code)
+	}
+	if others != nil {
+		t.detail["findings"] = others
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.add("health of slot "+strconv.Itoa(st.Slot), t)
 }
 
 // Run tells until ctx ends.

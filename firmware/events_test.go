@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"phonerack/firmware/action"
+	"phonerack/firmware/health"
 	"phonerack/firmware/store"
 )
 
@@ -99,6 +100,22 @@ func TestASlotTellsWhatLasts(t *testing.T) {
 		b.slot(action.PhoneState{Slot: 3, State: action.Limited, Reason: string(make([]byte, 1000))}, "B")
 		if said := b.took(); len(said) != 1 || len(said[0]) > 300 {
 			t.Errorf("told %q", said)
+		}
+	})
+}
+
+func TestTheHealthOfASlotIsToldInWords(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newEventBench(t)
+		b.health(health.Status{Slot: 3, State: health.NeedsHands, Main: health.Finding{Code: "unauthorized", Args: map[string]any{"slot": 3}}, Others: []health.Finding{{Code: "battery_hot"}}}, "A")
+		said := b.took()
+		if len(said) != 1 {
+			t.Fatalf("told %q", said)
+		}
+		for _, want := range []string{"health.needs_hands 3 A", "diagnosis:unauthorized", "findings:[battery_hot]", "do:", "why:"} {
+			if !strings.Contains(said[0], want) {
+				t.Errorf("%q lacks %q", said[0], want)
+			}
 		}
 	})
 }

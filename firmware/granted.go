@@ -140,7 +140,7 @@ func (p phones) Slots() []fleet.Slot {
 		state, live := s.snapshot()
 		_, leased := r.leases.Lookup(number)
 		one := fleet.Slot{Number: number, State: string(state.State), Phone: state.Serial, Model: state.Model}
-		one.Idle = state.State == action.Ready && !leased && !stopping
+		one.Idle = state.State == action.Ready && !leased && !stopping && r.care.closed(number) == ""
 		if live != nil && live.entry != nil {
 			if b := live.entry.Record().Baseline; b != nil {
 				one.Apps = b.Packages

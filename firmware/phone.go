@@ -29,6 +29,7 @@ func (r *Rack) Phone(number int) (action.Phone, error) {
 	state, l := s.snapshot()
 	switch {
 	case l == nil:
+		r.care.wanted(number)
 		return nil, s.refuse(state)
 	case l.phone == nil:
 		return limitedPhone{readyPhone{number, l}, s.refuse(state)}, nil

@@ -27,6 +27,9 @@ import (
 	"phonerack/firmware/skills"
 	"phonerack/firmware/store"
 	"phonerack/firmware/supervise"
+	"phonerack/hal/gpio"
+	"phonerack/hal/power"
+	"phonerack/hal/watchdog"
 	"phonerack/sync/catalog"
 	"phonerack/sync/wire"
 	"phonerack/usb/adb"
@@ -38,11 +41,14 @@ const (
 	stopTasks = 1500 * time.Millisecond
 	stopPart  = 1500 * time.Millisecond // of one part in the tree
 	stopTree  = 2 * time.Second
+	stopPower = 5 * time.Second // on top, and only while power is being switched: a cycle gives it back after 2 s
 	stopStore = 1400 * time.Millisecond
 
 	sweepInterval = time.Second
 	owedInterval  = 10 * time.Second
 	copyInterval  = 6 * time.Hour
+
+	databaseFile = "rackd.db" // in the state folder
 )
 
 // Options are what a Rack is made of.
@@ -64,6 +70,17 @@ type Options struct {
 
 	// Watch gives the events of the bus until ctx ends; nil is the kernel's own.
 	Watch func(ctx context.Context) <-chan bus.Event
+	// Of the board's equipment. GPIO is the kernel's own if nil; Parked are handles of lines that an earlier process has left in
+	// Descriptors, which may be nil; Watchdog is fed while rackd makes progress, nil for none.
+	GPIO        gpio.Kernel
+	Parked      map[string]gpio.Parked
+	Descriptors Descriptors
+	Watchdog    watchdog.Device
+	Outlets     []power.Outlet // in place of the board's; for tests, as Hubs
+	Hubs        power.Hubs
+
+	CareInterval time.Duration // between two rounds of looking after the slots; 0 is a second
+
 	// OnReady is called when the control socket answers; may be nil.
 	OnReady func()
 }
@@ -102,6 +119,13 @@ type Rack struct {
 	talks     chan struct{} // one for each MCP client over a byte stream
 	slots     map[int]*slot
 	bus       *busWatch
+	power     *power.Supply        // nil if nothing can be switched
+	lines     *gpio.Lines          // nil without a board file
+	pins      []*gpio.Pin          // that are given back at the end
+	tooMuch   map[string]*gpio.Pin // active while a hub takes too much, by its name
+	care      *care
+	feeder    *watchdog.Feeder // nil without a watchdog
+	room      int              // most bytes of the database
 	tree      *suture.Supervisor
 	watch     *supervise.Watch // over the tree
 	socket    net.Listener
@@ -127,11 +151,15 @@ func New(o Options) (*Rack, error) {
 	r.readConfig, r.liveHold, r.liveLevel = o.ReadConfig, o.Config.Control.MaxHold, o.Config.Log.Level
 	r.halt, r.end = context.WithCancel(context.Background())
 	state := o.Config.Rack.State
+	if r.room = o.StoreSize; r.room == 0 {
+		r.room = store.DefaultMaxSize
+	}
 	var err error
-	if r.store, err = store.Open(store.Options{Path: filepath.Join(state, "rackd.db"), MaxSize: o.StoreSize, Logger: r.log}); err != nil {
+	if r.store, err = store.Open(store.Options{Path: filepath.Join(state, databaseFile), MaxSize: o.StoreSize, Logger: r.log}); err != nil {
 		return nil, fmt.Errorf("open the database: %w", remedied(err, state))
 	}
 	if err := r.prepare(o); err != nil {
+		r.closePins()
 		r.store.Close()
 		return nil, err
 	}
@@ -194,7 +222,13 @@ func (r *Rack) prepare(o Options) error {
 	}
 	r.actions = action.New(r, r.leases, r.log)
 	r.openMCP()
+	if err := r.openPower(o); err != nil {
+		return err
+	}
 	r.furnish(o, o.ADB)
+	if err := r.equip(o); err != nil {
+		return err
+	}
 	r.socket, err = control.Listen(r.config.Control.Socket, r.config.Control.Group)
 	return err
 }
@@ -214,7 +248,7 @@ func (r *Rack) furnish(o Options, hello adb.Options) {
 		}
 		if r.bus.watch == nil {
 			r.bus.watch = func(ctx context.Context) <-chan bus.Event {
-				return bus.Watch(ctx, bus.Options{Sysfs: r.config.USB.Sysfs, Logger: r.log}).Events()
+				return bus.Watch(ctx, bus.Options{Sysfs: r.config.USB.Sysfs, Logger: r.log, Round: r.bus.round}).Events()
 			}
 		}
 		r.watch.Add(r.tree, r.bus, stopPart)
@@ -224,7 +258,6 @@ func (r *Rack) furnish(o Options, hello adb.Options) {
 	}
 	for _, s := range r.slots {
 		s.keys = r.keys
-		r.watch.Add(r.tree, s, stopPart)
 	}
 	r.watch.Add(r.tree, service{"control socket", r.serveControl}, stopPart)
 	if r.cloud != nil {
@@ -274,6 +307,10 @@ func (r *Rack) Run(ctx context.Context) error {
 	if ended != nil && !within(stopTree, func() { <-ended }) {
 		r.log.Error("not everything stopped in time; the rest is abandoned")
 	}
+	if !within(stopPower, r.care.finish) {
+		r.log.Error("a hub is still being switched; what is wanted of it is applied at the next start")
+	}
+	r.closePins()
 	r.payOwed()
 	r.writeNotes()
 	if r.starts != nil {
@@ -305,23 +342,6 @@ func (r *Rack) stopTasks() {
 	}
 }
 
-// within runs f and tells whether it ended in time; if not it goes on alone.
-func within(d time.Duration, f func()) bool {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		f()
-	}()
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-done:
-		return true
-	case <-timer.C:
-		return false
-	}
-}
-
 func (r *Rack) serveControl(ctx context.Context) error {
 	l := r.socket
 	if l == nil { // an earlier Serve failed and closed it
@@ -345,29 +365,5 @@ func (r *Rack) copyStore() {
 func (r *Rack) writeNotes() {
 	if err := r.book.Flush(); err != nil {
 		r.log.Warn("the phones' records could not be written", "err", err)
-	}
-}
-
-// service is a function under the supervisor.
-type service struct {
-	name string
-	run  func(ctx context.Context) error
-}
-
-func (s service) Serve(ctx context.Context) error { return s.run(ctx) }
-func (s service) String() string                  { return s.name }
-
-func every(d time.Duration, f func()) func(ctx context.Context) error {
-	return func(ctx context.Context) error {
-		tick := time.NewTicker(d)
-		defer tick.Stop()
-		for {
-			f()
-			select {
-			case <-ctx.Done():
-				return ctx.Err()
-			case <-tick.C:
-			}
-		}
 	}
 }

@@ -122,6 +122,7 @@ type bench struct {
 	log     *slog.Logger                   // the test's if nil
 	level   *slog.LevelVar                 // of log; nil: it stays
 	read    func() (*config.Config, error) // reads the configuration anew; nil: nobody does
+	change  func(*firmware.Options)        // nil: they stay
 	rack    *firmware.Rack
 	cancel  context.CancelFunc
 	ended   chan error
@@ -160,10 +161,14 @@ func (b *bench) start() {
 	if log == nil {
 		log = logger(b.t)
 	}
-	rack, err := firmware.New(firmware.Options{
+	o := firmware.Options{
 		Config: b.config, Planner: b.planner, Logger: log, Level: b.level, ReadConfig: b.read, OnReady: func() { close(ready) },
 		ADB: b.adb, Clock: b.clock, StoreSize: b.room,
-	})
+	}
+	if b.change != nil {
+		b.change(&o)
+	}
+	rack, err := firmware.New(o)
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"phonerack/agent/phone"
 	"phonerack/agent/phone/appium"
 	"phonerack/firmware/action"
+	"phonerack/firmware/health"
 	"phonerack/usb/adb"
 )
 
@@ -18,7 +19,6 @@ const (
 	attachTimeout = 90 * time.Second
 	closeTimeout  = 3 * time.Second
 
-	probeInterval = 30 * time.Second
 	probeTimeout  = 20 * time.Second
 	probeFailures = 3 // in a row make a phone lost
 )
@@ -30,7 +30,9 @@ func (s *slot) session(ctx, attached context.Context, serial string) error {
 	defer cancel()
 	defer context.AfterFunc(attached, cancel)()
 
-	l, err := s.connect(ctx, serial)
+	var l *live
+	var err error
+	s.patiently(func() { l, err = s.connect(ctx, serial) })
 	if err != nil {
 		if ctx.Err() == nil && !errors.Is(err, errUnplugged) {
 			s.become(action.Failed, err.Error())
@@ -55,16 +57,26 @@ func (s *slot) connect(ctx context.Context, serial string) (*live, error) {
 	openCtx, cancel := context.WithTimeout(ctx, openTimeout)
 	link, err := s.source.dial(openCtx)
 	cancel()
+	if errors.Is(err, errUnplugged) {
+		s.look = health.Look{Bus: health.BusEmpty}
+	} else if ctx.Err() == nil {
+		s.look = health.Look{Bus: health.BusADB, Open: openSeen(err), Phone: serial}
+	}
 	if err != nil {
 		return nil, err
+	}
+	if s.anew {
+		link, s.anew = fresh{link}, false
 	}
 	s.become(action.Connecting, "shaking hands")
 	s.named(serial)
 	// Connect has a bound of its own for a silent phone; a person may take as long as the phone is plugged in.
 	conn, err := adb.Connect(ctx, link, s.hello)
+	s.look.Greet = greetSeen(err)
 	if err != nil {
 		return nil, err
 	}
+	s.look.Kind, s.look.Model = conn.Banner().Type, conn.Banner().Model
 	s.become(action.Connecting, "reading what the phone is")
 	s.named(serial)
 	l, err := s.attach(ctx, conn, serial)
@@ -88,51 +100,62 @@ func (s *slot) attach(ctx context.Context, conn *adb.Conn, serial string) (*live
 		s.meet(ctx, l)
 		s.helpersOnArrival(ctx, attachCtx, l)
 		s.ready(l)
+		s.seen(l)
+		s.tell()
 		return l, nil
 	case conn.Err() != nil, ctx.Err() != nil:
+		s.look.Shell = health.ShellLost
 		return nil, fmt.Errorf("probe the phone: %w", err)
 	}
-	if err := probe(ctx, conn); err != nil {
+	if err := s.probe(ctx, conn); err != nil {
 		return nil, fmt.Errorf("probe the phone: %w", err)
 	}
 	l := &live{conn: conn, serial: serial}
 	s.limited(l, err.Error())
+	s.answer()
 	return l, nil
 }
 
-// watch waits until the connection ends, or the phone has not answered several times. A phone whose screen could not
-// be used is looked at again.
+// watch waits until the connection ends, or the phone has not answered several times, or recovery needs the link closed. It
+// looks at the phone whenever that is asked for. A phone whose screen could not be used is looked at again.
 func (s *slot) watch(ctx context.Context, l *live) error {
-	tick := time.NewTicker(probeInterval)
-	defer tick.Stop()
 	failures := 0
 	for {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-l.conn.Done():
+			s.look.Shell = health.ShellLost
 			return l.conn.Err()
-		case <-tick.C:
+		case e := <-s.errands:
+			return errErrand{e}
+		case <-s.beat:
+			s.progress.Progress()
+			continue
+		case <-s.asked:
 		}
-		if err := probe(ctx, l.conn); err == nil {
-			failures = 0
-			s.readBattery(ctx, l)
-			if l.phone == nil { // it may have booted meanwhile
-				if l, err = s.attach(ctx, l.conn, l.serial); err != nil {
-					return err
-				}
+		err := s.probe(ctx, l.conn)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			s.tell()
+			if failures++; failures == probeFailures {
+				return fmt.Errorf("the phone does not answer: %w", err)
 			}
-		} else if failures++; failures == probeFailures {
-			return fmt.Errorf("the phone does not answer: %w", err)
+			continue
+		}
+		failures = 0
+		s.seen(l)
+		s.tell()
+		s.readBattery(ctx, l)
+		s.examine(ctx, l)
+		if l.phone == nil { // it may have booted meanwhile
+			if l, err = s.attach(ctx, l.conn, l.serial); err != nil {
+				return err
+			}
 		}
 	}
-}
-
-func probe(ctx context.Context, conn *adb.Conn) error {
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
-	defer cancel()
-	_, err := conn.Shell(ctx, "echo")
-	return err
 }
 
 // close ends a connection without waiting for a link that hangs.

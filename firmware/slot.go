@@ -13,9 +13,11 @@ import (
 	"phonerack/agent/phone"
 	"phonerack/agent/phone/appium"
 	"phonerack/firmware/action"
+	"phonerack/firmware/health"
 	"phonerack/firmware/keyring"
 	"phonerack/firmware/lease"
 	"phonerack/firmware/phonebook"
+	"phonerack/hal/watchdog"
 	"phonerack/usb/adb"
 )
 
@@ -42,6 +44,20 @@ type slot struct {
 	events    *events    // hears of the slot's states
 	log       *slog.Logger
 
+	// saw takes each look at the phone, measured what it tells of itself; both are set before Serve.
+	saw      func(slot int, l health.Look)
+	measured func(slot int, m measures)
+	every    time.Duration  // between two readings of the battery
+	asked    chan struct{}  // a look is due; takes one signal, never closed
+	errands  chan errand    // of recovery; never closed
+	progress *watchdog.Part // is told while the owner works and waits; nil without a watchdog
+
+	// Of the owner alone.
+	look     health.Look      // what was seen of the phone, as far as it was come
+	anew     bool             // the next link is taken for one with leftovers
+	examined time.Time        // when measures were taken last
+	beat     <-chan time.Time // when progress is due; nil without a watchdog
+
 	mu    sync.Mutex
 	state action.PhoneState // guarded by mu, as is live
 	live  *live             // set while state is ready or limited
@@ -64,6 +80,8 @@ type live struct {
 
 func newSlot(number int, label string, src source, r *Rack, hello adb.Options) *slot {
 	s := &slot{number: number, label: label, source: src, hello: hello, book: r.book, leases: r.leases, helpers: r.config.Helpers.Folder, changed: r.slotsChanged, events: r.events, log: r.log.With("slot", number)}
+	s.asked, s.errands = make(chan struct{}, 1), make(chan errand)
+	s.every = time.Duration(r.config.Health.Battery.Interval)
 	s.hello.Logger = s.log
 	s.hello.OnPrompt = func() { s.become(action.Unauthorized, "accept the debugging prompt on the phone") }
 	s.state = action.PhoneState{Slot: number, Label: label, Port: src.port(), State: action.Empty, Since: time.Now()}
@@ -76,9 +94,17 @@ func (s *slot) String() string { return fmt.Sprintf("owner of slot %d", s.number
 // Serve implements suture.Service: it tries phones until ctx ends.
 func (s *slot) Serve(ctx context.Context) error {
 	defer s.forget()
+	if s.progress != nil {
+		beat := time.NewTicker(beatEvery)
+		defer beat.Stop()
+		s.beat = beat.C
+	}
 	pause := firstPause
 	for {
-		attached, serial, err := s.source.wait(ctx)
+		var attached context.Context
+		var serial string
+		var err error
+		s.patiently(func() { attached, serial, err = s.source.wait(ctx) })
 		if err != nil {
 			return err
 		}
@@ -86,6 +112,13 @@ func (s *slot) Serve(ctx context.Context) error {
 		err = s.session(ctx, attached, serial)
 		if ctx.Err() != nil {
 			return ctx.Err()
+		}
+		if e, ok := errors.AsType[errErrand](err); ok {
+			s.carry(ctx, e.errand)
+			continue // and opens the phone anew
+		}
+		if attached.Err() == nil {
+			s.answer()
 		}
 		if attached.Err() != nil || errors.Is(err, errUnplugged) {
 			s.become(action.Empty, "")
@@ -112,14 +145,55 @@ func (s *slot) rest(ctx, attached context.Context, pause time.Duration) error {
 	jittered := pause*3/4 + rand.N(pause/2)
 	timer := time.NewTimer(jittered)
 	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-attached.Done():
-	case <-s.source.replugged():
-	case <-ctx.Done():
-		return ctx.Err()
+	for {
+		select {
+		case <-timer.C:
+		case <-attached.Done():
+		case <-s.source.replugged():
+		case <-s.asked: // the look is the next try
+			s.owe()
+		case e := <-s.errands:
+			s.carry(ctx, e)
+		case <-s.beat:
+			s.progress.Progress()
+			continue
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		return nil
 	}
-	return nil
+}
+
+// patiently runs what may take as long as a person or a phone takes, and reports progress meanwhile: the owner waits, which
+// is its work. What is bounded by itself needs none of this.
+func (s *slot) patiently(fn func()) {
+	if s.progress == nil {
+		fn()
+		return
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		fn()
+	}()
+	for {
+		select {
+		case <-done:
+			s.progress.Progress()
+			return
+		case <-s.beat:
+			s.snapshot() // a slot whose state cannot be asked for makes no progress
+			s.progress.Progress()
+		}
+	}
+}
+
+// owe keeps a look due that was asked for.
+func (s *slot) owe() {
+	select {
+	case s.asked <- struct{}{}:
+	default:
+	}
 }
 
 // become enters a state that has no usable phone.

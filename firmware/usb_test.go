@@ -91,7 +91,7 @@ number = 2
 path = "1-1.2"
 `
 
-func newUSBBench(t *testing.T, c *cable) *bench {
+func newUSBBench(t *testing.T, c *cable, change ...func(*firmware.Options)) *bench {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "rack")
 	if err != nil {
@@ -116,13 +116,17 @@ func newUSBBench(t *testing.T, c *cable) *bench {
 		t.Fatal(err)
 	}
 	ready := make(chan struct{})
-	rack, err := firmware.New(firmware.Options{
+	o := firmware.Options{
 		Config: conf, Planner: conf.Scripted, Dialer: c, Watch: c.watch, Logger: logger(t), OnReady: func() { close(ready) },
-	})
+	}
+	for _, fn := range change {
+		fn(&o)
+	}
+	rack, err := firmware.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bench{t: t, config: conf, Client: &control.Client{Socket: conf.Control.Socket}, ended: make(chan error, 1)}
+	b := &bench{t: t, config: conf, rack: rack, Client: &control.Client{Socket: conf.Control.Socket}, ended: make(chan error, 1)}
 	var ctx context.Context
 	ctx, b.cancel = context.WithCancel(context.Background())
 	go func() { b.ended <- rack.Run(ctx) }()

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,6 +20,14 @@ const (
 	Identify   = "identify"   // a slot, or the rack, shows itself to who stands before it; args {"seconds": 1-600}
 	Screenshot = "screenshot" // of a slot's phone
 	Reboot     = "reboot"     // of a slot's phone; it is over when the phone can be used again
+
+	PowerOn       = "power_on"       // of a slot's port, or with {"hub": true} of its whole hub, as the next two
+	PowerOff      = "power_off"      // until it is switched on again
+	PowerCycle    = "power_cycle"    // off and on
+	Quarantine    = "quarantine"     // of a slot's phone; args {"seconds": 600-604800, "reason": text}
+	QuarantineEnd = "quarantine_end" // takes it back into service
+	Maintenance   = "maintenance"    // of a slot, or the rack: hands are inside; args {"off": true} end it
+	SlotRetry     = "slot_retry"     // recovery begins anew on a slot
 )
 
 // order is what is known of a command by its name.
@@ -33,6 +42,58 @@ var orders = map[string]order{
 	Identify:   {idempotent: true, args: identifyArgs},
 	Screenshot: {slot: true, idempotent: true, args: noArgs},
 	Reboot:     {slot: true, args: noArgs},
+
+	PowerOn:       {slot: true, idempotent: true, args: knownArgs[struct{ Hub bool }]},
+	PowerOff:      {slot: true, idempotent: true, args: knownArgs[struct{ Hub bool }]},
+	PowerCycle:    {slot: true, args: knownArgs[struct{ Hub bool }]},
+	Quarantine:    {slot: true, idempotent: true, args: quarantineArgs},
+	QuarantineEnd: {slot: true, idempotent: true, args: noArgs},
+	Maintenance:   {idempotent: true, args: knownArgs[struct{ Off bool }]},
+	SlotRetry:     {slot: true, idempotent: true, args: noArgs},
+}
+
+const (
+	shortestQuarantine = 600 // seconds
+	longestQuarantine  = 7 * 24 * 3600
+	maxReason          = 200 // bytes
+)
+
+func quarantineArgs(raw json.RawMessage) error {
+	if len(raw) == 0 {
+		return nil
+	}
+	args := struct {
+		Seconds *int
+		Reason  string
+	}{}
+	if err := readKnown(raw, &args); err != nil {
+		return err
+	}
+	switch {
+	case args.Seconds != nil && (*args.Seconds < shortestQuarantine || *args.Seconds > longestQuarantine):
+		return fmt.Errorf("seconds is %d where %d to %d are allowed", *args.Seconds, shortestQuarantine, longestQuarantine)
+	case len(args.Reason) > maxReason:
+		return fmt.Errorf("reason is longer than %d bytes", maxReason)
+	}
+	return nil
+}
+
+// knownArgs takes an object that has the fields of A and nothing else: what nobody reads would go to the rack all the same.
+func knownArgs[A any](raw json.RawMessage) error {
+	if len(raw) == 0 {
+		return nil
+	}
+	var args A
+	return readKnown(raw, &args)
+}
+
+func readKnown(raw json.RawMessage, into any) error {
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(into); err != nil || decoder.More() {
+		return errors.New("it has arguments that are not known, or of another kind")
+	}
+	return nil
 }
 
 // Orders names the commands of this version.

@@ -3,6 +3,7 @@ package fleet_test
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -17,20 +18,25 @@ func TestAnOrderThatCannotBeIsNotQueued(t *testing.T) {
 		n    fleet.NewCommand
 		code wire.Code
 	}{
-		"an unknown name":       {fleet.NewCommand{Rack: "r1", Name: "dance"}, wire.BadRequest},
-		"no rack":               {fleet.NewCommand{Name: fleet.Ping}, wire.BadRequest},
-		"a rack that is none":   {fleet.NewCommand{Rack: "r9", Name: fleet.Ping}, wire.NotFound},
-		"no slot":               {fleet.NewCommand{Rack: "r1", Name: fleet.Screenshot}, wire.BadRequest},
-		"no slot to restart":    {fleet.NewCommand{Rack: "r1", Name: fleet.Reboot}, wire.BadRequest},
-		"a slot too high":       {fleet.NewCommand{Rack: "r1", Slot: 1000, Name: fleet.Ping}, wire.BadRequest},
-		"a slot below zero":     {fleet.NewCommand{Rack: "r1", Slot: -1, Name: fleet.Ping}, wire.BadRequest},
-		"arguments for none":    {fleet.NewCommand{Rack: "r1", Name: fleet.Ping, Args: json.RawMessage(`{"a":1}`)}, wire.BadRequest},
-		"arguments of no kind":  {fleet.NewCommand{Rack: "r1", Name: fleet.Identify, Args: json.RawMessage(`[1]`)}, wire.BadRequest},
-		"arguments of no use":   {fleet.NewCommand{Rack: "r1", Name: fleet.Identify, Args: json.RawMessage(`{"seconds":1,"more":"<<<"}`)}, wire.BadRequest},
-		"expired before 1970":   {fleet.NewCommand{Rack: "r1", Name: fleet.Ping, Expires: -1}, wire.BadRequest},
-		"too many seconds":      {fleet.NewCommand{Rack: "r1", Name: fleet.Identify, Args: json.RawMessage(`{"seconds":601}`)}, wire.BadRequest},
-		"expired":               {fleet.NewCommand{Rack: "r1", Name: fleet.Ping, Expires: 1}, wire.BadRequest},
-		"later than seven days": {fleet.NewCommand{Rack: "r1", Name: fleet.Ping, Expires: b.clock().Add(8 * 24 * time.Hour).UnixMilli()}, wire.BadRequest},
+		"an unknown name":        {fleet.NewCommand{Rack: "r1", Name: "dance"}, wire.BadRequest},
+		"no rack":                {fleet.NewCommand{Name: fleet.Ping}, wire.BadRequest},
+		"a rack that is none":    {fleet.NewCommand{Rack: "r9", Name: fleet.Ping}, wire.NotFound},
+		"no slot":                {fleet.NewCommand{Rack: "r1", Name: fleet.Screenshot}, wire.BadRequest},
+		"no slot to restart":     {fleet.NewCommand{Rack: "r1", Name: fleet.Reboot}, wire.BadRequest},
+		"a slot too high":        {fleet.NewCommand{Rack: "r1", Slot: 1000, Name: fleet.Ping}, wire.BadRequest},
+		"a slot below zero":      {fleet.NewCommand{Rack: "r1", Slot: -1, Name: fleet.Ping}, wire.BadRequest},
+		"arguments for none":     {fleet.NewCommand{Rack: "r1", Name: fleet.Ping, Args: json.RawMessage(`{"a":1}`)}, wire.BadRequest},
+		"arguments of no kind":   {fleet.NewCommand{Rack: "r1", Name: fleet.Identify, Args: json.RawMessage(`[1]`)}, wire.BadRequest},
+		"arguments of no use":    {fleet.NewCommand{Rack: "r1", Name: fleet.Identify, Args: json.RawMessage(`{"seconds":1,"more":"<<<"}`)}, wire.BadRequest},
+		"expired before 1970":    {fleet.NewCommand{Rack: "r1", Name: fleet.Ping, Expires: -1}, wire.BadRequest},
+		"a hub that is a word":   {fleet.NewCommand{Rack: "r1", Slot: 1, Name: fleet.PowerCycle, Args: json.RawMessage(`{"hub":"A"}`)}, wire.BadRequest},
+		"power with more":        {fleet.NewCommand{Rack: "r1", Slot: 1, Name: fleet.PowerOff, Args: json.RawMessage(`{"hub":true,"now":1}`)}, wire.BadRequest},
+		"power of no slot":       {fleet.NewCommand{Rack: "r1", Name: fleet.PowerOff}, wire.BadRequest},
+		"too short a quarantine": {fleet.NewCommand{Rack: "r1", Slot: 1, Name: fleet.Quarantine, Args: json.RawMessage(`{"seconds":599}`)}, wire.BadRequest},
+		"too long a reason":      {fleet.NewCommand{Rack: "r1", Slot: 1, Name: fleet.Quarantine, Args: json.RawMessage(`{"reason":"` + strings.Repeat("x", 201) + `"}`)}, wire.BadRequest},
+		"too many seconds":       {fleet.NewCommand{Rack: "r1", Name: fleet.Identify, Args: json.RawMessage(`{"seconds":601}`)}, wire.BadRequest},
+		"expired":                {fleet.NewCommand{Rack: "r1", Name: fleet.Ping, Expires: 1}, wire.BadRequest},
+		"later than seven days":  {fleet.NewCommand{Rack: "r1", Name: fleet.Ping, Expires: b.clock().Add(8 * 24 * time.Hour).UnixMilli()}, wire.BadRequest},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := b.Send(t.Context(), acme, c.n)

@@ -16,13 +16,13 @@ import (
 )
 
 type orderCommands struct {
-	Send orderSend `cmd:"" help:"Send a command to a rack: ping, identify, screenshot or reboot."`
+	Send orderSend `cmd:"" help:"Send a command to a rack, such as identify, screenshot, reboot or power_cycle."`
 	List orderList `cmd:"" help:"List commands, newest first."`
 	Show orderShow `cmd:"" help:"Show a command."`
 }
 
 type orderSend struct {
-	Name    string        `arg:"" help:"ping, identify, screenshot or reboot."`
+	Name    string        `arg:"" help:"ping, identify, screenshot, reboot, power_on, power_off, power_cycle, quarantine, quarantine_end, maintenance or slot_retry."`
 	Rack    string        `arg:"" help:"Id of the rack."`
 	Slot    int           `help:"Of this slot; the rack itself without it."`
 	Args    string        `help:"Arguments as a JSON object." placeholder:"JSON"`

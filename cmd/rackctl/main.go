@@ -34,30 +34,38 @@ type commands struct {
 	JSON   bool   `help:"Print results and refusals as JSON."`
 	Lang   string `help:"Language of refusals: en or zh." enum:"en,zh" default:"en" env:"RACKCTL_LANG"`
 
-	Phones    phonesCommand  `cmd:"" help:"List slots and phones."`
-	Info      infoCommand    `cmd:"" help:"Show what a phone tells of itself and what is remembered of it."`
-	Observe   observeCommand `cmd:"" help:"Show what is on a phone's screen."`
-	Tap       tapCommand     `cmd:"" help:"Touch an element, a text or a point."`
-	LongPress pressCommand   `cmd:"" help:"Touch an element, a text or a point for a second."`
-	Swipe     swipeCommand   `cmd:"" help:"Move a finger over the screen."`
-	Type      typeCommand    `cmd:"" help:"Type into the focused field."`
-	Key       keyCommand     `cmd:"" help:"Press a key, such as back, home or enter."`
-	Launch    launchCommand  `cmd:"" help:"Start an app."`
-	Shell     shellCommand   `cmd:"" help:"Run a command on a phone; its exit code becomes that of rackctl."`
-	Push      pushCommand    `cmd:"" help:"Copy a file to a phone."`
-	Pull      pullCommand    `cmd:"" help:"Copy a file from a phone."`
-	Hold      holdCommand    `cmd:"" help:"Keep a slot for yourself, keep it longer, or give it back."`
-	Link      linkCommands   `cmd:"" help:"Show the link to the cloud."`
+	Phones      phonesCommand      `cmd:"" help:"List slots and phones."`
+	Info        infoCommand        `cmd:"" help:"Show what a phone tells of itself and what is remembered of it."`
+	Observe     observeCommand     `cmd:"" help:"Show what is on a phone's screen."`
+	Tap         tapCommand         `cmd:"" help:"Touch an element, a text or a point."`
+	LongPress   pressCommand       `cmd:"" help:"Touch an element, a text or a point for a second."`
+	Swipe       swipeCommand       `cmd:"" help:"Move a finger over the screen."`
+	Type        typeCommand        `cmd:"" help:"Type into the focused field."`
+	Key         keyCommand         `cmd:"" help:"Press a key, such as back, home or enter."`
+	Launch      launchCommand      `cmd:"" help:"Start an app."`
+	Shell       shellCommand       `cmd:"" help:"Run a command on a phone; its exit code becomes that of rackctl."`
+	Push        pushCommand        `cmd:"" help:"Copy a file to a phone."`
+	Pull        pullCommand        `cmd:"" help:"Copy a file from a phone."`
+	Hold        holdCommand        `cmd:"" help:"Keep a slot for yourself, keep it longer, or give it back."`
+	Slots       slotsCommand       `cmd:"" help:"Tell how each slot is, why, and what to do."`
+	Status      statusCommand      `cmd:"" help:"Tell how the controller is, and the slots in numbers."`
+	Power       powerCommands      `cmd:"" help:"Switch the power of a slot's port, or of its whole hub."`
+	Identify    identifyCommand    `cmd:"" help:"Show which rack this is by its light, and which phone by its screen."`
+	Retry       retryCommand       `cmd:"" help:"Have recovery begin anew on a slot."`
+	Forget      forgetCommand      `cmd:"" help:"Say that a slot is empty on purpose: its phone is not missed."`
+	Quarantine  quarantineCommand  `cmd:"" help:"Leave a slot's phone alone for a time, or take it back."`
+	Maintenance maintenanceCommand `cmd:"" help:"Say that hands are inside: nothing is switched or restarted that nobody asks for."`
+	Link        linkCommands       `cmd:"" help:"Show the link to the cloud."`
 	ADBKey    keyCommands    `cmd:"" name:"adb-key" help:"Back up, bring back and replace the key that phones know this rack by."`
 	Config    configCommands `cmd:"" help:"Have rackd read its configuration anew."`
 	Log       logCommand     `cmd:"" help:"Show the newest lines of rackd's log."`
-	Helpers   helperCommands `cmd:"" help:"Install and remove the helper apps of a phone."`
-	Skill     skillCommands  `cmd:"" help:"List, register and check skills."`
-	Task      taskCommands   `cmd:"" help:"Run and follow tasks."`
-	Frame     frameCommands  `cmd:"" help:"Sign and check messages between rack and cloud."`
-	Board     boardCommands  `cmd:"" help:"Check board files, and find out which USB port is which slot."`
-	MCP       mcpCommand     `cmd:"" name:"mcp" help:"Serve one MCP client on standard input and output: skills, and the phones of this rack."`
-	Actions   actionsCommand `cmd:"" help:"List what rackd can be asked for, with schemas."`
+	Helpers     helperCommands     `cmd:"" help:"Install and remove the helper apps of a phone."`
+	Skill       skillCommands      `cmd:"" help:"List, register and check skills."`
+	Task        taskCommands       `cmd:"" help:"Run and follow tasks."`
+	Frame       frameCommands      `cmd:"" help:"Sign and check messages between rack and cloud."`
+	Board       boardCommands      `cmd:"" help:"Check board files, and find out which USB port is which slot."`
+	MCP         mcpCommand         `cmd:"" name:"mcp" help:"Serve one MCP client on standard input and output: skills, and the phones of this rack."`
+	Actions     actionsCommand     `cmd:"" help:"List what rackd can be asked for, with schemas."`
 }
 
 // exitCode ends rackctl with a code and without words: everything was said.

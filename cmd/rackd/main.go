@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -25,6 +26,7 @@ import (
 	"phonerack/firmware/control"
 	"phonerack/firmware/logbook"
 	"phonerack/firmware/systemd"
+	"phonerack/hal/watchdog"
 	"phonerack/usb/adb/usblink"
 )
 
@@ -111,6 +113,7 @@ type runCommand struct {
 }
 
 func (c runCommand) Run() error {
+	parked, adoptErr := firmware.AdoptLines()
 	conf, err := load(c.Config)
 	if err != nil {
 		return err
@@ -121,6 +124,9 @@ func (c runCommand) Run() error {
 	}
 	logs := firmware.NewLogs(conf.Log, os.Stderr, kept)
 	log := logs.Logger
+	if adoptErr != nil { // phones need no lines
+		log.Error("the hubs' lines of before the restart are lost", "err", adoptErr)
+	}
 	manager := systemd.FromEnvironment()
 	options := firmware.Options{
 		Config: conf, Logger: log, Level: logs.Level, Book: logs.Book, Documents: []string{"/proc/self/exe", "render-document"},
@@ -133,6 +139,10 @@ func (c runCommand) Run() error {
 			return fmt.Errorf("open USB: %w", err)
 		}
 		options.Dialer = host // its links are closed by the slots; what hangs must not delay the end
+	}
+	options.Parked, options.Descriptors = parked, firmware.SystemdStore{Manager: manager}
+	if options.Watchdog, err = openWatchdog(conf, log); err != nil {
+		return err
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
@@ -187,6 +197,20 @@ func reloads(ctx context.Context, rack *firmware.Rack, manager *systemd.Manager,
 		stop()
 		serving.Wait()
 	}
+}
+
+// openWatchdog arms the hardware watchdog that the configuration names; nil if it names none.
+func openWatchdog(conf *config.Config, log *slog.Logger) (watchdog.Device, error) {
+	if conf.Watchdog.Device == "" {
+		return nil, nil
+	}
+	device, err := watchdog.Open(conf.Watchdog.Device, conf.USB.Sysfs, time.Duration(conf.Watchdog.Timeout), nil)
+	if err != nil {
+		return nil, fmt.Errorf("open the watchdog that watchdog.device names: %w", err)
+	}
+	boot := device.Boot()
+	log.Info("watchdog", "is", device.Identity(), "timeout", device.Timeout(), "reset_by_it", boot.ByWatchdog, "overheat", boot.Overheat, "under_voltage", boot.UnderVoltage)
+	return device, nil
 }
 
 // mcpCommand is the same bridge as rackctl mcp, for a board that has only rackd.

@@ -24,6 +24,9 @@ type Rack interface {
 	// Phone returns the phone of a slot that is ready, else the refusal that says why there is none.
 	Phone(slot int) (Phone, error)
 
+	// Care is what keeps the slots well.
+	Care() Care
+
 	// Link tells how the rack stands with its cloud.
 	Link() LinkStatus
 	// RetryLink ends the pause before the next try, if there is one.

@@ -57,7 +57,8 @@ type Definition struct {
 	Schema     json.RawMessage `json:"schema"` // of the arguments, JSON Schema
 	Role       Role            `json:"role"`   // least that the actor needs
 	NeedsLease bool            `json:"needs_lease,omitempty"`
-	Idempotent bool            `json:"idempotent,omitempty"` // twice is as good as once
+	NeedsQuiet bool            `json:"needs_quiet,omitempty"` // nobody else may have a phone that it touches
+	Idempotent bool            `json:"idempotent,omitempty"`  // twice is as good as once
 	Streams    Streams         `json:"streams,omitempty"`
 	Timeout    time.Duration   `json:"timeout_ns"`
 
@@ -90,7 +91,7 @@ type entry struct {
 // New returns the registry with every action.
 func New(rack Rack, leases *lease.Table, log *slog.Logger) *Registry {
 	r := &Registry{rack: rack, leases: leases, log: log, byName: map[string]entry{}}
-	for _, e := range slices.Concat(phoneActions(), fileActions(), toolActions(), taskActions(), linkActions(), skillActions(), keyActions(), configActions(), logActions()) {
+	for _, e := range slices.Concat(phoneActions(), fileActions(), toolActions(), taskActions(), linkActions(), skillActions(), careActions(), keyActions(), configActions(), logActions()) {
 		r.byName[e.Name] = e
 	}
 	return r
@@ -158,6 +159,9 @@ func (r *Registry) call(ctx context.Context, c *call, name string, args json.Raw
 	defer cancel()
 	if e.NeedsLease {
 		return r.callLeased(ctx, c, e)
+	}
+	if e.NeedsQuiet {
+		return r.callQuiet(ctx, c, e)
 	}
 	result, err := e.run(ctx, c)
 	return result, timedOut(ctx, e, c, err)

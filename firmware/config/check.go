@@ -32,6 +32,9 @@ const (
 
 	shortestPoll = 10 * time.Second
 	longestPoll  = 24 * time.Hour
+
+	shortestWatch = 5 * time.Second
+	longestWatch  = 10 * time.Minute
 )
 
 var validID = regexp.MustCompile(`^[a-z0-9-]{1,63}$`)
@@ -74,6 +77,17 @@ func (c *checker) all(conf *Config) {
 	}
 	c.control(conf)
 	c.mcp(conf)
+	c.health(conf)
+}
+
+// health says which thresholds cannot be used, and whether the watchdog is one.
+func (c *checker) health(conf *Config) {
+	for _, f := range conf.Health.Faults() {
+		c.fault("health."+f.Key, "health.%s: %s", f.Key, f.Text)
+	}
+	if d := time.Duration(conf.Watchdog.Timeout); d < shortestWatch || d > longestWatch {
+		c.fault("watchdog.timeout", "watchdog.timeout is %v: write %v to %v", d, shortestWatch, longestWatch)
+	}
 }
 
 func (c *checker) skills(s *Skills) {

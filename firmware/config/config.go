@@ -22,7 +22,9 @@ import (
 	"phonerack/agent/runner"
 	"phonerack/agent/skill/folder"
 	"phonerack/agent/skill/registry"
+	"phonerack/firmware/health"
 	"phonerack/hal/board"
+	"phonerack/hal/watchdog"
 	"phonerack/sync/wire"
 )
 
@@ -46,6 +48,9 @@ type Config struct {
 	Log     Log      `toml:"log"`
 	Control Control  `toml:"control"`
 	MCP     MCP      `toml:"mcp"`
+
+	Health   health.Config `toml:"health"`
+	Watchdog Watchdog      `toml:"watchdog"`
 
 	// Board is the board file; nil without USB.
 	Board *board.Board `toml:"-"`
@@ -191,6 +196,12 @@ type Control struct {
 	MaxHold Duration `toml:"max_hold"` // longest hold of a slot
 }
 
+// Watchdog says which hardware watchdog resets a board whose rackd makes no progress.
+type Watchdog struct {
+	Device  string   `toml:"device"`  // usually /dev/watchdog0; "" for none
+	Timeout Duration `toml:"timeout"` // of the hardware; the driver may choose a shorter one
+}
+
 // MCP says whether clients of the Model Context Protocol are served.
 type MCP struct {
 	Enabled     bool     `toml:"enabled"`
@@ -200,20 +211,7 @@ type MCP struct {
 }
 
 // Duration is a time.Duration written as in "15m".
-type Duration time.Duration
-
-// UnmarshalText implements encoding.TextUnmarshaler.
-func (d *Duration) UnmarshalText(text []byte) error {
-	parsed, err := time.ParseDuration(string(text))
-	if err != nil {
-		return fmt.Errorf("%q is not a duration: write it as 90s, 15m or 1h30m", text)
-	}
-	*d = Duration(parsed)
-	return nil
-}
-
-// String is the duration as Go writes it.
-func (d Duration) String() string { return time.Duration(d).String() }
+type Duration = health.Duration
 
 func defaults() Config {
 	return Config{
@@ -224,6 +222,9 @@ func defaults() Config {
 		Log:     Log{Format: "text"},
 		Control: Control{MaxHold: Duration(15 * time.Minute)},
 		MCP:     MCP{Enabled: true},
+
+		Health:   health.Defaults(),
+		Watchdog: Watchdog{Timeout: Duration(watchdog.DefaultTimeout)},
 	}
 }
 
@@ -274,7 +275,7 @@ func (c *Config) resolve(base string) {
 	if c.Control.Socket == "" {
 		c.Control.Socket = filepath.Join(c.Rack.Runtime, "rackd.sock")
 	}
-	for _, p := range []*string{&c.Rack.Board, &c.Rack.State, &c.Rack.Runtime, &c.Planner.Rules, &c.Planner.Direct.KeyFile, &c.Cloud.Identity, &c.Helpers.Folder, &c.USB.Sysfs, &c.Control.Socket, &c.MCP.TokenFile, &c.Skills.Platform.CredentialFile, &c.Skills.Platform.CAFile} {
+	for _, p := range []*string{&c.Rack.Board, &c.Rack.State, &c.Rack.Runtime, &c.Planner.Rules, &c.Planner.Direct.KeyFile, &c.Cloud.Identity, &c.Helpers.Folder, &c.USB.Sysfs, &c.Control.Socket, &c.MCP.TokenFile, &c.Skills.Platform.CredentialFile, &c.Skills.Platform.CAFile, &c.Watchdog.Device} {
 		if *p != "" && !filepath.IsAbs(*p) {
 			*p = filepath.Join(base, *p)
 		}

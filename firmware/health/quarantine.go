@@ -24,8 +24,8 @@ var (
 	ErrNoPhone = errors.New("no phone is known in this slot")
 )
 
-// byLadder is who gave a quarantine that the ladder ends in.
-const byLadder = "recovery"
+// ByLadder is who gave a quarantine that the ladder ends in, as the finding "quarantined" names it.
+const ByLadder = "recovery"
 
 // quarantine belongs to a phone: it goes with it to another slot.
 type quarantine struct {
@@ -62,7 +62,7 @@ func (k *Keeper) isolate(s *place, now time.Duration) {
 	length := k.o.Config.Quarantine.First.of() << min(q.level, 16)
 	length = min(length, k.o.Config.Quarantine.Longest.of())
 	q.level++
-	q.By, q.Reason, q.ends = byLadder, string(s.confirmed), now+length
+	q.By, q.Reason, q.ends = ByLadder, string(s.confirmed), now+length
 	if s.confirmed == Hung && s.PortPower {
 		s.care.drain(q.ends)
 	}
@@ -86,7 +86,7 @@ func (k *Keeper) end(phone string, q *quarantine) {
 // shortest one again.
 func (k *Keeper) forgive(s *place) {
 	q := k.phones[s.phone]
-	if q == nil || q.By != byLadder {
+	if q == nil || q.By != ByLadder {
 		return
 	}
 	now := k.o.Now()

@@ -21,11 +21,14 @@ const (
 
 var alarms = map[string]Alarm{
 	"database_recovered": FaultAlarm, "database_full": FaultAlarm, "disk_full": FaultAlarm, "disk_worn": FaultAlarm, "memory_low": FaultAlarm,
-	"controller_hot": FaultAlarm, "service_crashing": FaultAlarm, "under_voltage": PowerAlarm, "hub_lost": PowerAlarm, "broker_lost": CloudAlarm,
+	"controller_hot": FaultAlarm, "service_crashing": FaultAlarm, "under_voltage": PowerAlarm, "hub_lost": PowerAlarm, "hub_overload": PowerAlarm, "broker_lost": CloudAlarm,
 }
 
 // Alarm is the finding's.
 func (f Finding) Alarm() Alarm { return alarms[f.Code] }
+
+// Overload is the finding about a hub that says that it takes too much current.
+func Overload(hub string) Finding { return finding("hub_overload", map[string]any{"hub": hub}) }
 
 // Controller is what is known of the controller at one time.
 type Controller struct {

@@ -203,7 +203,7 @@ func (k *Keeper) recall(r Remembered, now time.Duration) {
 		}
 		k.phones[phone] = q
 		for _, s := range k.slots {
-			if s.phone == phone && q.By == byLadder && q.Reason == string(Hung) && s.PortPower {
+			if s.phone == phone && q.By == ByLadder && q.Reason == string(Hung) && s.PortPower {
 				s.care.drain(q.ends)
 			}
 		}

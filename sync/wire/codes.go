@@ -73,6 +73,9 @@ const (
 	FileTooLarge      Code = "file_too_large"     // a file is larger than its bound
 	AndroidTooOld     Code = "android_too_old"    // the phone's Android lacks what was asked
 	HelperFile        Code = "helper_file"        // a helper app's file is missing or is not the pinned one
+	PowerFixed        Code = "power_fixed"        // nothing here switches the slot's power
+	PowerNotCut       Code = "power_not_cut"      // switched off, and the phones have power all the same
+	PowerFailed       Code = "power_failed"       // the power was not switched
 )
 
 // Local codes about what is on a screen.

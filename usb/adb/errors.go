@@ -45,6 +45,14 @@ var (
 	ErrOverflow = errors.New("adb: USB overflow")
 )
 
+// Errors of opening a phone. Whoever opens links says these.
+var (
+	// ErrHeld: another process holds the ADB interface, or a kernel driver does.
+	ErrHeld = errors.New("the ADB interface is held by another process (is an adb server running?)")
+	// ErrDenied: this process may not open the device.
+	ErrDenied = errors.New("no permission to open the USB device (udev rule or group missing)")
+)
+
 type timeoutError struct{}
 
 func (timeoutError) Error() string   { return "adb: timeout" }

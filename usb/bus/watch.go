@@ -42,6 +42,7 @@ type Options struct {
 	Reread time.Duration // at most this long until a missed event is made good; 0 for 3 s
 	Settle time.Duration // wait after an event, so that a burst of them makes one re-read; 0 for 50 ms
 	Logger *slog.Logger  // nil for silence
+	Round  func()        // called after each re-read, and not while an event waits for its reader; may be nil
 
 	// listen replaces the kernel's socket in tests; nil for the kernel's.
 	listen func() (events, error)
@@ -96,6 +97,9 @@ func (w *Watcher) run(ctx context.Context) {
 	tick := time.NewTicker(w.opts.Reread)
 	defer tick.Stop()
 	for w.look(ctx) {
+		if w.opts.Round != nil {
+			w.opts.Round()
+		}
 		select {
 		case <-ctx.Done():
 			return

@@ -99,6 +99,35 @@ func TestMissedEventIsMadeGood(t *testing.T) {
 	w.expect(Added, "1-1", 9)
 }
 
+// TestEachReadingOfTheBusIsARound: a watchdog is fed by it, and must not be while nobody takes what was seen.
+func TestEachReadingOfTheBusIsARound(t *testing.T) {
+	tr := newTree(t)
+	rounds := make(chan struct{}, 1)
+	round := func() {
+		select {
+		case rounds <- struct{}{}:
+		default:
+		}
+	}
+	deaf := func() (events, error) { return nil, errors.New("no netlink here") }
+	w := startWatch(t, Options{Sysfs: tr.root, Reread: 5 * time.Millisecond, Round: round, listen: deaf})
+	for range 3 {
+		<-rounds
+	}
+	tr.plug("1-1", 2, 0, "A")
+	time.Sleep(50 * time.Millisecond) // the event waits for its reader
+	select {
+	case <-rounds:
+	default:
+	}
+	time.Sleep(50 * time.Millisecond)
+	if len(rounds) > 0 {
+		t.Error("rounds go on although nobody takes the event")
+	}
+	w.expect(Added, "1-1", 2)
+	<-rounds
+}
+
 func TestPhoneThatCannotBeReadIsNotTakenForGone(t *testing.T) {
 	tr := newTree(t)
 	w := startWatch(t, Options{Sysfs: tr.root, Reread: 10 * time.Millisecond})

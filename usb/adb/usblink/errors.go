@@ -15,9 +15,9 @@ import (
 // Errors that callers decide on, by errors.Is.
 var (
 	// ErrBusy: another process holds the ADB interface, or a kernel driver does.
-	ErrBusy = errors.New("the ADB interface is held by another process (is an adb server running?)")
+	ErrBusy = adb.ErrHeld
 	// ErrAccess: this process may not open the device.
-	ErrAccess = errors.New("no permission to open the USB device (udev rule or group missing)")
+	ErrAccess = adb.ErrDenied
 	// ErrGone: the device left the bus, or came back as another one. It is an
 	// adb.ErrDisconnected.
 	ErrGone = fmt.Errorf("the USB device is gone: %w", adb.ErrDisconnected)

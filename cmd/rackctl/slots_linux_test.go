@@ -1,0 +1,63 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestSlotsAreShownWithWhatToDo(t *testing.T) {
+	b := start(t)
+	const table = `SLOT  LABEL  STATE       FOR  WHAT  WHAT TO DO
+1     A1     recovering  0s   phone hangs in zh  wait
+2     -      empty       0s   no phone           -
+`
+	if out, _, code := b.rackctl("", "--lang", "zh", "slots"); code != 0 || columns(out) != columns(table) {
+		t.Errorf("slots, %d:\n%s", code, out)
+	}
+	out, _, code := b.rackctl("", "slots", "1")
+	for _, want := range []string{"recovering for", "phone hangs in en", "it does not answer", "reopen, next in 30s", "hub A port 1 on"} {
+		if code != 0 || !strings.Contains(columns(out), want) {
+			t.Errorf("slot 1 lacks %q, %d:\n%s", want, code, out)
+		}
+	}
+	if _, said, code := b.rackctl("", "slots", "9"); code != exitRefused || !strings.Contains(said, "there is no slot 9") {
+		t.Errorf("slot 9: %d %s", code, said)
+	}
+	if out, _, code := b.rackctl("", "status"); code != 0 || !strings.Contains(columns(out), "recovering 1") || !strings.Contains(out, "disk almost full") || strings.Contains(out, "well") {
+		t.Errorf("status, %d:\n%s", code, out)
+	}
+}
+
+// columns leaves one blank of the padding.
+func columns(table string) string {
+	var lines []string
+	for line := range strings.Lines(table) {
+		lines = append(lines, strings.Join(strings.Fields(line), " "))
+	}
+	return strings.Join(lines, "\n")
+}
+
+func TestOrdersAboutSlots(t *testing.T) {
+	b := start(t)
+	for _, c := range []struct{ args, want string }{
+		{"power cycle 1", "cycle 1 hub false"},
+		{"power off 1 --hub", "power 1 hub true on false"},
+		{"power on 1", "power 1 hub false on true"},
+		{"quarantine 1 --for 8h", "quarantine 1 for 8h0m0s by"},
+		{"quarantine 1 --release", "end quarantine 1"},
+		{"maintenance on", "maintenance 0 true"},
+		{"maintenance off 2", "maintenance 2 false"},
+		{"identify 1 --for 500ms", "identify 1 for 1s"},
+		{"retry 1", "retry 1"},
+		{"forget 2", "forget 2"},
+	} {
+		out, said, code := b.rackctl("", strings.Fields(c.args)...)
+		log := strings.Split(b.rack.Log(), "\n")
+		if code != 0 || !strings.HasPrefix(log[len(log)-1], c.want) {
+			t.Errorf("rackctl %s: %d %s%s did %q, want %q", c.args, code, out, said, log[len(log)-1], c.want)
+		}
+	}
+	if _, said, code := b.rackctl("", "maintenance", "perhaps"); code != exitUsage {
+		t.Errorf("maintenance perhaps: %d %s", code, said)
+	}
+}

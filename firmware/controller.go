@@ -1,0 +1,137 @@
+package firmware
+
+import (
+	"context"
+	"log/slog"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"phonerack/firmware/health"
+	"phonerack/hal/led"
+	"phonerack/sync/link"
+)
+
+const (
+	checkInterval = 10 * time.Second
+	procPath      = "/proc"
+)
+
+// check looks how the controller is.
+func (c *care) check(now time.Duration) {
+	r := c.rack
+	wall, trusted := r.wall()
+	in := health.Controller{
+		Boot: now, Wall: wall, Trusted: trusted, CloudWanted: r.cloud != nil, Recovery: r.store.Recovery(), DatabaseMost: int64(r.room),
+	}
+	if r.cloud != nil {
+		in.Connected = r.cloud.link.Status().State == link.Online
+	}
+	if info, err := os.Stat(filepath.Join(r.config.Rack.State, databaseFile)); err == nil {
+		in.DatabaseBytes = info.Size()
+	}
+	var err error
+	if in.System, err = health.ReadSystem(os.DirFS(procPath), os.DirFS(r.config.USB.Sysfs)); err != nil {
+		c.log.Debug("not all of the controller could be read", "err", err)
+	}
+	in.System.DiskFree = diskFree(r.config.Rack.State)
+	hubs := r.overCurrent()
+	for _, end := range r.watch.Take() {
+		c.checks.Crashed(end.Part, end.At)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	before := map[string]bool{}
+	for _, f := range c.findings {
+		before[f.Code] = true
+	}
+	c.findings = append(c.checks.Check(in, r.config.Health.Rack), c.keeper.Hubs()...)
+	for _, hub := range hubs {
+		c.findings = append(c.findings, health.Overload(hub))
+	}
+	for _, f := range c.findings {
+		if before[f.Code] {
+			continue
+		}
+		_, why, _ := f.Say("en")
+		level := slog.LevelInfo
+		if f.Alarm() != health.NoAlarm {
+			level = slog.LevelWarn
+		}
+		c.log.Log(context.Background(), level, "the controller needs a look", "finding", f.Code, "why", why)
+	}
+}
+
+// diskFree is how much of a folder's file system can be had, in percent; below 0 if that is not known.
+func diskFree(folder string) float64 {
+	var s unix.Statfs_t
+	if err := unix.Statfs(folder, &s); err != nil || s.Blocks == 0 {
+		return -1
+	}
+	return math.Min(100, float64(s.Bavail)/float64(s.Blocks)*100)
+}
+
+// controller is what the last check has found.
+func (c *care) controller() []health.Finding {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return append([]health.Finding(nil), c.findings...)
+}
+
+// shine shows on the light how the rack is.
+func (c *care) shine() {
+	if c.light == nil {
+		return
+	}
+	count := c.keeper.Count()
+	alarms := map[health.Alarm]bool{}
+	for _, f := range c.controller() {
+		alarms[f.Alarm()] = true
+	}
+	c.light.Set(led.Fault, alarms[health.FaultAlarm])
+	c.light.Set(led.Power, alarms[health.PowerAlarm])
+	c.light.Set(led.NoCloud, alarms[health.CloudAlarm])
+	c.light.Set(led.Unprovisioned, c.rack.cloud == nil)
+	c.light.Set(led.NeedsHands, count[health.NeedsHands] > 0 || c.givenUp())
+	c.light.Set(led.Recovering, count[health.Recovering]+count[health.Maintenance] > 0)
+	c.light.Set(led.Well, true) // the last of all: shown when nothing else is
+}
+
+// givenUp tells whether recovery has left a phone alone because nothing helped. What a person has left alone is no call for hands.
+func (c *care) givenUp() bool {
+	return slices.ContainsFunc(c.keeper.All(), func(st health.Status) bool {
+		return st.State == health.Quarantined && slices.ContainsFunc(st.Others, func(f health.Finding) bool {
+			return f.Code == "quarantined" && f.Args["by"] == health.ByLadder
+		})
+	})
+}
+
+// tellable are the states that the cloud hears of; the others last but a moment, or say nothing new.
+var tellable = map[health.State]bool{
+	health.NeedsHands: true, health.Quarantined: true, health.Attention: true, health.Maintenance: true, health.Resting: true,
+}
+
+// tell gives the cloud word of slots that somebody should look at, and of their end.
+func (c *care) tell() {
+	for _, st := range c.keeper.All() {
+		before, was := c.told[st.Slot]
+		switch {
+		case st.State == before, !tellable[st.State] && !(was && st.State == health.Well):
+			continue
+		case st.State == health.Well:
+			delete(c.told, st.Slot)
+		default:
+			c.told[st.Slot] = st.State
+		}
+		c.rack.events.health(st, c.rack.serialOf(st.Slot))
+	}
+}
+
+func (r *Rack) serialOf(slot int) string {
+	state, _ := r.slots[slot].snapshot()
+	return state.Serial
+}
