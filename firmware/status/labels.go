@@ -113,6 +113,7 @@ func codeOf(text string) (code, error) {
 	}
 	var b strings.Builder
 	for y := range q.Size {
+		end := -1 // of the last run of this row
 		for x := 0; x < q.Size; x++ {
 			if !q.Black(x, y) {
 				continue
@@ -121,7 +122,13 @@ func codeOf(text string) (code, error) {
 			for x < q.Size && q.Black(x, y) {
 				x++
 			}
-			b.WriteString("M" + strconv.Itoa(start+quietZone) + " " + strconv.Itoa(y+quietZone) + ".5h" + strconv.Itoa(x-start))
+			if end < 0 {
+				b.WriteString("M" + strconv.Itoa(start+quietZone) + " " + strconv.Itoa(y+quietZone) + ".5")
+			} else {
+				b.WriteString("m" + strconv.Itoa(start-end) + " 0")
+			}
+			b.WriteString("h" + strconv.Itoa(x-start))
+			end = x
 		}
 	}
 	c := code{b.String(), q.Size + 2*quietZone}

@@ -10,10 +10,12 @@ import (
 	"phonerack/sync/link"
 )
 
-// Bounds of the drawing: a place beyond them is shown below it.
+// Bounds of the drawing: a place beyond them is shown below it. And of what is said about it.
 const (
 	maxRows    = 40
 	maxColumns = 40
+
+	maxTroubled = 20 // said at length; the drawing has them all
 )
 
 // front is the rack as it stands.
@@ -22,7 +24,8 @@ type front struct {
 	Columns  []int
 	Rows     []row
 	Unplaced []hubRow // slots without a place, by hub
-	Troubled []cell
+	Troubled []cell   // the first of them
+	More     int      // that are not shown
 	Hubs     []hubView
 	Findings []said
 	Buttons  []button
@@ -68,6 +71,9 @@ func (v *view) front(snap Snapshot) front {
 		}
 	}
 	slices.SortStableFunc(f.Troubled, func(a, b cell) int { return cmp.Compare(urgency(a.Slot), urgency(b.Slot)) })
+	if n := len(f.Troubled) - maxTroubled; n > 0 {
+		f.Troubled, f.More = f.Troubled[:maxTroubled], n
+	}
 	for n := range columns {
 		f.Columns = append(f.Columns, n+1)
 	}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"phonerack/firmware/action"
 	"phonerack/firmware/health"
@@ -138,15 +139,20 @@ const (
 	maxLineBytes = 300
 )
 
-// cut bounds a text without breaking a rune.
+// cut bounds a text to so many bytes of a page, without breaking a rune: what HTML has to escape takes five.
 func cut(s string, most int) string {
-	if len(s) <= most {
-		return s
+	size := 0
+	for i, r := range s {
+		if strings.ContainsRune(`<>&"'`, r) {
+			size += 5
+		} else {
+			size += utf8.RuneLen(r)
+		}
+		if size > most {
+			return s[:i] + "…"
+		}
 	}
-	for most > 0 && s[most]&0xc0 == 0x80 {
-		most--
-	}
-	return s[:most] + "…"
+	return s
 }
 
 // eventView is an event in words.

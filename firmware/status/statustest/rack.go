@@ -100,7 +100,7 @@ func slot(n int) status.Slot {
 		s.Others = []health.Finding{{Code: "maintenance", Args: map[string]any{"slot": s.Number}}}
 	}
 	if n == 11 {
-		s.Lease = &lease.State{Slot: s.Number, Holder: lease.Holder{Kind: lease.Task, Who: "01J0TASK1"}, Until: time.Date(2026, 3, 1, 12, 10, 0, 0, time.UTC)}
+		s.Lease = &lease.State{Slot: s.Number, Holder: lease.Holder{Kind: lease.Task, Who: "kim", TaskID: "01J0TASK1"}, Until: time.Date(2026, 3, 1, 12, 10, 0, 0, time.UTC)}
 		s.Task = &status.Task{ID: "01J0TASK1", Goal: "buy a kettle <b>now</b>", State: "running", Steps: 3, Since: time.Minute}
 	}
 	return s
