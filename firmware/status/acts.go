@@ -32,21 +32,28 @@ type form func(name string) string
 
 // acts are all that the page does.
 var acts = []act{
-	{name: "identify", action: "identify", slot: true},
+	{name: "identify", action: "identify", slot: true, args: always("seconds", identifySeconds)},
 	{name: "power_cycle", action: "power_cycle", slot: true, danger: true, why: powerless},
-	{name: "retry", action: "retry", slot: true, why: noRetry},
+	{name: "retry", action: "slot_retry", slot: true, why: noRetry},
 	{name: "quarantine", action: "quarantine", slot: true, when: not(quarantined), why: noPhone, args: quarantineArgs},
-	{name: "release", action: "unquarantine", slot: true, when: quarantined},
-	{name: "slot_maintenance_on", action: "maintenance", slot: true, when: not(inHands), why: rackMaintenance, args: on(true)},
-	{name: "slot_maintenance_off", action: "maintenance", slot: true, when: inHands, args: on(false)},
+	{name: "release", action: "quarantine_end", slot: true, when: quarantined},
+	{name: "slot_maintenance_on", action: "maintenance", slot: true, when: not(inHands), why: rackMaintenance},
+	{name: "slot_maintenance_off", action: "maintenance", slot: true, when: inHands, args: always("off", true)},
+	{name: "forget", action: "slot_forget", slot: true, danger: true, when: gone, why: leased},
 
-	{name: "identify_rack", action: "identify"},
-	{name: "maintenance_on", action: "maintenance", danger: true, when: not(maintained), args: on(true)},
-	{name: "maintenance_off", action: "maintenance", when: maintained, args: on(false)},
+	{name: "identify_rack", action: "identify", args: always("seconds", identifySeconds)},
+	{name: "maintenance_on", action: "maintenance", danger: true, when: not(maintained)},
+	{name: "maintenance_off", action: "maintenance", when: maintained, args: always("off", true)},
 	{name: "link_retry", action: "link_retry", why: linkless},
 }
 
-const actTimeout = 25 * time.Second // less than the answer's
+const (
+	identifySeconds = 30 // long enough to walk to the rack
+
+	maxActing   = 8               // at the same time
+	actPatience = 4 * time.Second // an act that takes longer goes on, and its end is in the log
+	actTimeout  = 3 * time.Minute // the longest of the actions above takes two
+)
 
 func not(f func(Snapshot, *Slot) bool) func(Snapshot, *Slot) bool {
 	return func(s Snapshot, slot *Slot) bool { return !f(s, slot) }
@@ -54,7 +61,11 @@ func not(f func(Snapshot, *Slot) bool) func(Snapshot, *Slot) bool {
 
 func quarantined(_ Snapshot, s *Slot) bool { return s.Ends > 0 || s.State == health.Quarantined }
 func inHands(_ Snapshot, s *Slot) bool     { return s.Hands }
-func maintained(s Snapshot, _ *Slot) bool  { return s.Rack.Maintenance }
+func gone(_ Snapshot, s *Slot) bool {
+	return slices.Contains([]string{string(health.Dead), string(health.NotEnumerated)}, s.Main.Code)
+}
+
+func maintained(s Snapshot, _ *Slot) bool { return s.Rack.Maintenance }
 
 func powerless(snap Snapshot, s *Slot) string {
 	switch {
@@ -64,6 +75,13 @@ func powerless(snap Snapshot, s *Slot) string {
 		return "why.leased"
 	case snap.Rack.Maintenance || s.Hands:
 		return "why.maintenance"
+	}
+	return ""
+}
+
+func leased(_ Snapshot, s *Slot) string {
+	if s.Lease != nil {
+		return "why.leased"
 	}
 	return ""
 }
@@ -105,8 +123,9 @@ func linkless(snap Snapshot, _ *Slot) string {
 	return ""
 }
 
-func on(is bool) func(form) (map[string]any, error) {
-	return func(form) (map[string]any, error) { return map[string]any{"on": is}, nil }
+// always gives one argument.
+func always(name string, value any) func(form) (map[string]any, error) {
+	return func(form) (map[string]any, error) { return map[string]any{name: value}, nil }
 }
 
 const maxReason = 200 // bytes of what a person writes
@@ -211,6 +230,8 @@ func (p *Page) act(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// call runs an action, and waits for a short time: what takes longer has begun, and there is no result. It goes on when
+// the browser does not wait, and ends with Serve.
 func (p *Page) call(r *http.Request, name string, args map[string]any) (any, error) {
 	raw, err := json.Marshal(args)
 	if err != nil {
@@ -220,10 +241,34 @@ func (p *Page) call(r *http.Request, name string, args map[string]any) (any, err
 	if s := p.sessions.of(r); s != nil && s.name != "" {
 		who = "page/" + s.name
 	}
-	// The act goes on when the browser does not wait for it.
+	select {
+	case p.acting <- struct{}{}:
+	default:
+		return nil, wire.Refuse(wire.LimitExceeded, map[string]any{"what": "acts at the same time", "limit": maxActing})
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), actTimeout)
-	defer cancel()
-	return p.o.Actor.Call(ctx, action.Actor{Name: who, Role: action.Operator, Via: "page"}, name, raw, discard)
+	unbind := func() bool { return true }
+	if serving, ok := r.Context().Value(servingKey{}).(context.Context); ok {
+		unbind = context.AfterFunc(serving, cancel)
+	}
+	type outcome struct {
+		result any
+		err    error
+	}
+	ended := make(chan outcome, 1)
+	p.acts.Go(func() {
+		defer func() { unbind(); cancel(); <-p.acting }()
+		result, err := p.o.Actor.Call(ctx, action.Actor{Name: who, Role: action.Operator, Via: "page"}, name, raw, discard)
+		ended <- outcome{result, err}
+	})
+	patience := time.NewTimer(actPatience)
+	defer patience.Stop()
+	select {
+	case o := <-ended:
+		return o.result, o.err
+	case <-patience.C:
+		return nil, nil
+	}
 }
 
 // because answers that the page's own rules are against an act.

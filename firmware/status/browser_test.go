@@ -220,7 +220,7 @@ func (d *desk) states(t *testing.T) {
 	if len(colours) < 4 {
 		t.Errorf("%d colours only", len(colours))
 	}
-	if got := js[string](t, d, "document.getElementById('summary').innerText"); !strings.Contains(got, "52 well") || !strings.Contains(got, "1 needs hands") {
+	if got := js[string](t, d, "document.getElementById('summary').innerText"); !strings.Contains(got, "51 well") || !strings.Contains(got, "2 needs hands") {
 		t.Errorf("summary: %q", got)
 	}
 	d.shot(t, "rack")
@@ -246,7 +246,7 @@ func (d *desk) changes(t *testing.T) {
 	if js[string](t, d, "document.activeElement.id") != "s-20" {
 		t.Error("the keyboard's place is lost")
 	}
-	d.until(t, `document.getElementById('summary').innerText.includes('2 needs hands')`)
+	d.until(t, `document.getElementById('summary').innerText.includes('3 needs hands')`)
 	d.rack.Change(func(s *status.Snapshot) {
 		s.Slots[19].State, s.Slots[19].Main = health.Well, health.Finding{Code: "fine"}
 	})
@@ -305,18 +305,19 @@ func (d *desk) actions(t *testing.T) {
 			t.Errorf("%s leads to %s", act, at)
 		}
 	}
-	press("/slot/3", "identify", `identify {"slot":3}`)
+	press("/slot/3", "identify", `identify {"seconds":30,"slot":3}`)
 	press("/slot/3", "power_cycle", `power_cycle {"slot":3}`)
-	press("/slot/6", "retry", `retry {"slot":6}`)
+	press("/slot/6", "retry", `slot_retry {"slot":6}`)
 	press("/slot/3", "quarantine", `quarantine {"reason":"cable","seconds":28800,"slot":3}`)
-	press("/slot/7", "release", `unquarantine {"slot":7}`)
-	press("/slot/3", "slot_maintenance_on", `maintenance {"on":true,"slot":3}`)
-	press("/slot/9", "slot_maintenance_off", `maintenance {"on":false,"slot":9}`)
-	press("/controller", "identify_rack", `identify {}`)
-	press("/controller", "maintenance_on", `maintenance {"on":true}`)
+	press("/slot/7", "release", `quarantine_end {"slot":7}`)
+	press("/slot/3", "slot_maintenance_on", `maintenance {"slot":3}`)
+	press("/slot/9", "slot_maintenance_off", `maintenance {"off":true,"slot":9}`)
+	press("/slot/13", "forget", `slot_forget {"slot":13}`)
+	press("/controller", "identify_rack", `identify {"seconds":30}`)
+	press("/controller", "maintenance_on", `maintenance {}`)
 	press("/controller", "link_retry", `link_retry {}`)
 	d.rack.Change(func(s *status.Snapshot) { s.Rack.Maintenance = true })
-	press("/", "maintenance_off", `maintenance {"on":false}`)
+	press("/", "maintenance_off", `maintenance {"off":true}`)
 	d.rack.Change(func(s *status.Snapshot) { s.Rack.Maintenance = false })
 	d.shot(t, "done")
 
@@ -393,7 +394,7 @@ func (d *desk) plain(t *testing.T) {
 	d.open(t, "/slot/3")
 	d.do(t, chromedp.Click(chromedp.CSS("#b-identify")))
 	d.until(t, `document.querySelector('.done').innerText === 'The light blinks now.'`)
-	if !strings.HasSuffix(d.rack.Calls(), `identify {"slot":3}`) {
+	if !strings.HasSuffix(d.rack.Calls(), `identify {"seconds":30,"slot":3}`) {
 		t.Error("nothing was done")
 	}
 	d.open(t, "/")

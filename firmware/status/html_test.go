@@ -41,7 +41,9 @@ func TestPagesAreWellMade(t *testing.T) {
 				if assets == 0 {
 					assets = c.assets(b)
 				}
-				if size := w.Body.Len() + assets; size > budget {
+				size := w.Body.Len() + assets
+				t.Logf("%s: %d bytes", c.where, size)
+				if size > budget {
 					t.Errorf("%s: %d bytes with style and script, at most %d are allowed", c.where, size, budget)
 				}
 			}

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 
 	"golang.org/x/net/netutil"
@@ -40,6 +41,8 @@ type Page struct {
 	streams  *streams
 	looks    chan struct{} // a place for each picture that is taken now
 	bundles  chan struct{} // a place for each bundle that is packed now
+	acting   chan struct{} // a place for each act that is carried out now
+	acts     sync.WaitGroup
 	handler  http.Handler
 }
 
@@ -53,7 +56,7 @@ const (
 func New(o Options) *Page {
 	p := &Page{
 		o: o, gate: newGate(o.PIN), streams: newStreams(),
-		looks: make(chan struct{}, maxLooks), bundles: make(chan struct{}, maxBundles),
+		looks: make(chan struct{}, maxLooks), bundles: make(chan struct{}, maxBundles), acting: make(chan struct{}, maxActing),
 	}
 	p.sessions.all = map[[32]byte]*session{}
 	mux := http.NewServeMux()
@@ -108,14 +111,18 @@ const (
 	endTimeout     = 5 * time.Second // of answers that are on their way when ctx ends
 )
 
-// Serve answers on a listener until ctx ends, and returns when every request has. The listener is closed.
+// servingKey finds the context of Serve in a request's, which ends with the request.
+type servingKey struct{}
+
+// Serve answers on a listener until ctx ends, and returns when every request and every act has. The listener is closed.
 func (p *Page) Serve(ctx context.Context, l net.Listener) error {
 	requests, cancel := context.WithCancel(ctx)
+	defer p.acts.Wait()
 	defer cancel()
 	server := &http.Server{
 		Handler: p, ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: maxHeaderBytes, ErrorLog: slog.NewLogLogger(p.o.Log.Handler(), slog.LevelDebug),
-		BaseContext: func(net.Listener) context.Context { return requests },
+		BaseContext: func(net.Listener) context.Context { return context.WithValue(requests, servingKey{}, requests) },
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(netutil.LimitListener(l, maxConnections)) }()

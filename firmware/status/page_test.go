@@ -201,17 +201,18 @@ func TestGETChangesNothing(t *testing.T) {
 
 func TestActs(t *testing.T) {
 	for _, c := range []struct{ form, want string }{
-		{"act=identify&slot=3", `identify {"slot":3}`},
+		{"act=identify&slot=3", `identify {"seconds":30,"slot":3}`},
 		{"act=power_cycle&slot=3", `power_cycle {"slot":3}`},
-		{"act=retry&slot=6", `retry {"slot":6}`},
+		{"act=retry&slot=6", `slot_retry {"slot":6}`},
 		{"act=quarantine&slot=3&minutes=30&reason=cable", `quarantine {"reason":"cable","seconds":1800,"slot":3}`},
 		{"act=quarantine&slot=3&minutes=10080", `quarantine {"reason":"","seconds":604800,"slot":3}`},
-		{"act=release&slot=7", `unquarantine {"slot":7}`},
-		{"act=slot_maintenance_on&slot=3", `maintenance {"on":true,"slot":3}`},
-		{"act=slot_maintenance_off&slot=9", `maintenance {"on":false,"slot":9}`},
-		{"act=identify_rack", `identify {}`},
-		{"act=maintenance_on", `maintenance {"on":true}`},
-		{"act=maintenance_off", `maintenance {"on":false}`},
+		{"act=release&slot=7", `quarantine_end {"slot":7}`},
+		{"act=slot_maintenance_on&slot=3", `maintenance {"slot":3}`},
+		{"act=slot_maintenance_off&slot=9", `maintenance {"off":true,"slot":9}`},
+		{"act=forget&slot=13", `slot_forget {"slot":13}`},
+		{"act=identify_rack", `identify {"seconds":30}`},
+		{"act=maintenance_on", `maintenance {}`},
+		{"act=maintenance_off", `maintenance {"off":true}`},
 		{"act=link_retry", `link_retry {}`},
 	} {
 		b := signedIn(t)
@@ -264,6 +265,32 @@ func TestActsThatAreNotDone(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestAnActThatTakesLong: the browser is answered, the act goes on, and only so many go on at once.
+func TestAnActThatTakesLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := signedIn(t)
+		_, finish := b.Block()
+		start := time.Now()
+		if w := b.ask("POST", "/act", "act=identify&slot=3&next=/slot/3"); w.Code != http.StatusSeeOther || time.Since(start) != 4*time.Second {
+			t.Errorf("%d after %v", w.Code, time.Since(start))
+		}
+		for range 7 {
+			b.ask("POST", "/act", "act=identify&slot=3")
+		}
+		if w := b.ask("POST", "/act", "act=identify&slot=3"); w.Code != http.StatusTooManyRequests {
+			t.Errorf("the ninth at once: %d", w.Code)
+		}
+		if b.Calls() != "" {
+			t.Error("done before its time")
+		}
+		finish()
+		synctest.Wait()
+		if n := strings.Count(b.Calls(), "identify"); n != 8 {
+			t.Errorf("%d were carried out", n)
+		}
+	})
 }
 
 // TestButtonsSayWhyTheyAreDisabled: what the page would refuse cannot be pressed, and says so beside the button.
@@ -475,7 +502,7 @@ func TestNamesOfPeopleAreBoundedAndPlain(t *testing.T) {
 	w := b.ask("POST", "/signin", url.Values{"pin": {" " + pin + " "}, "name": {"Li\nactor=root\x1b[2J\u202e" + strings.Repeat("x", 100)}}.Encode())
 	b.cookie = w.Result().Cookies()[0].Value
 	b.ask("POST", "/act", "act=identify&slot=3")
-	if got := strings.TrimSuffix(b.Calls(), ` via page: identify {"slot":3}`); len(got) != len("page/")+40 || strings.ContainsAny(got, "\n\x1b\u202e") {
+	if got := strings.TrimSuffix(b.Calls(), ` via page: identify {"seconds":30,"slot":3}`); len(got) != len("page/")+40 || strings.ContainsAny(got, "\n\x1b\u202e") {
 		t.Errorf("acted as %q", got)
 	}
 }

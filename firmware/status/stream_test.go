@@ -219,8 +219,24 @@ func TestServeEndsWithItsContext(t *testing.T) {
 	lines := bufio.NewScanner(answer.Body)
 	for lines.Scan() && lines.Text() != "event: change" {
 	}
+	b.signIn(pin)
+	begun, _ := b.Block() // for ever: the act ends with the page
+	request, err := http.NewRequest("POST", "http://"+l.Addr().String()+"/act", strings.NewReader("act=identify&slot=3"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header = http.Header{"Cookie": {"rack_session=" + b.cookie}, "Content-Type": {"application/x-www-form-urlencoded"}}
+	acted := make(chan struct{})
+	go func() {
+		defer close(acted)
+		if answer, err := client.Do(request); err == nil {
+			answer.Body.Close()
+		}
+	}()
+	<-begun
 	start := time.Now()
 	cancel()
+	defer func() { <-acted }()
 	if err := <-ended; err != nil || time.Since(start) > 4*time.Second {
 		t.Errorf("ended after %v with %v", time.Since(start), err)
 	}

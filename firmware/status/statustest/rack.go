@@ -30,6 +30,8 @@ type Rack struct {
 	snap    status.Snapshot
 	changed chan struct{} // closed by Change
 	logged  chan struct{} // closed by Say
+	begun   chan struct{} // an act waits for block; room for those of one test
+	block   chan struct{} // acts wait for it to be closed; nil: they do not
 	lines   []status.LogLine
 	calls   []string
 	files   map[string][]byte
@@ -37,9 +39,10 @@ type Rack struct {
 	waits   int // Changed and Snapshot that were asked for
 }
 
-// New returns a rack of so many slots, ten a row, on hubs of seven. The first ten have one state each, the others are well.
+// New returns a rack of so many slots, ten a row, on hubs of seven. The first ten have one state each, the twelfth works
+// on a task, the phone of the thirteenth is gone, the others are well.
 func New(slots int) *Rack {
-	r := &Rack{changed: make(chan struct{}), logged: make(chan struct{}), files: map[string][]byte{}}
+	r := &Rack{changed: make(chan struct{}), begun: make(chan struct{}, 100), logged: make(chan struct{}), files: map[string][]byte{}}
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	r.snap.Rack = status.Rack{
 		Name: "door-side", ID: "rack-7", Board: "emulated", Version: "1.2.3", Boot: "01J0BOOT", Up: 26 * time.Hour,
@@ -99,6 +102,9 @@ func slot(n int) status.Slot {
 		s.Hands = true
 		s.Others = []health.Finding{{Code: "maintenance", Args: map[string]any{"slot": s.Number}}}
 	}
+	if n == 12 {
+		s.State, s.Main.Code, s.Phone.Ready = health.NeedsHands, "dead", false
+	}
 	if n == 11 {
 		s.Lease = &lease.State{Slot: s.Number, Holder: lease.Holder{Kind: lease.Task, Who: "kim", TaskID: "01J0TASK1"}, Until: time.Date(2026, 3, 1, 12, 10, 0, 0, time.UTC)}
 		s.Task = &status.Task{ID: "01J0TASK1", Goal: "buy a kettle <b>now</b>", State: "running", Steps: 3, Since: time.Minute}
@@ -131,6 +137,15 @@ func (r *Rack) Refuse(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.refuse = err
+}
+
+// Block has acts wait until finish is called, or their context ends. Each that waits is told on begun.
+func (r *Rack) Block() (begun <-chan struct{}, finish func()) {
+	block := make(chan struct{})
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.block = block
+	return r.begun, func() { close(block) }
 }
 
 // Attach adds a file for bundles.
@@ -267,7 +282,18 @@ func (r *Rack) Attachments(context.Context) map[string][]byte {
 }
 
 // Call implements status.Actor.
-func (r *Rack) Call(_ context.Context, actor action.Actor, name string, args json.RawMessage, _ action.Pipes) (any, error) {
+func (r *Rack) Call(ctx context.Context, actor action.Actor, name string, args json.RawMessage, _ action.Pipes) (any, error) {
+	r.mu.Lock()
+	block := r.block
+	r.mu.Unlock()
+	if block != nil {
+		r.begun <- struct{}{}
+		select {
+		case <-block:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.refuse != nil {
