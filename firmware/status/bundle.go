@@ -18,12 +18,12 @@ import (
 
 // Bounds of a bundle.
 const (
-	bundleTimeout  = 25 * time.Second // less than the answer's; what was not taken by then is left out
-	bundleLines    = 5000             // of the log
-	bundleEvents   = 500
-	maxAttachment  = 1 << 20  // bytes
-	maxAttachments = 32       // files
-	maxPictures    = 20 << 20 // bytes together
+	bundleTimeout = 25 * time.Second // less than the answer's; what was not taken by then is left out
+	bundleLines   = 5000             // of the log
+	bundleEvents  = 500
+	maxAttachment = 1 << 20  // bytes of a file
+	maxAttached   = 4 << 20  // bytes together
+	maxPictures   = 20 << 20 // bytes together
 )
 
 // support is the page that offers the bundle.
@@ -122,17 +122,16 @@ var attachment = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,40}\.[a-z]{1,8}$`)
 // attach adds what the source brings.
 func (p *Page) attach(ctx context.Context, z *zip.Writer) error {
 	files := p.o.Source.Attachments(ctx)
-	for i, name := range slices.Sorted(maps.Keys(files)) {
-		if i == maxAttachments {
-			break
-		}
+	room := maxAttached
+	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if !attachment.MatchString(name) { // it becomes a path where the bundle is unpacked
 			continue
 		}
 		text := files[name]
-		if len(text) > maxAttachment {
-			text = text[len(text)-maxAttachment:] // the end of a log is what matters
+		if most := min(room, maxAttachment); len(text) > most {
+			text = text[len(text)-most:] // the end of a log is what matters
 		}
+		room -= len(text)
 		if err := p.put(z, "files/"+name, text); err != nil {
 			return err
 		}

@@ -547,6 +547,7 @@ func TestARackThatNobodyDrew(t *testing.T) {
 		s.Slots[0].Row, s.Slots[0].Column = 0, 0
 		s.Slots[1].Row, s.Slots[1].Column = 1<<30, 1<<30
 		s.Slots[2].Row, s.Slots[2].Column = s.Slots[3].Row, s.Slots[3].Column
+		s.Slots[5].Row, s.Slots[6].Column = 1<<30, 1<<30
 		s.Slots[4].State = health.State("<b>new</b>")
 	})
 	w := b.ask("GET", "/", "")

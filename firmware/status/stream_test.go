@@ -5,6 +5,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -250,9 +251,13 @@ func TestServeEndsWithItsContext(t *testing.T) {
 func TestBundleHasEverythingButSecrets(t *testing.T) {
 	b := signedIn(t)
 	b.Say("INFO", "token=abc123 for mqtts://rack:hunter2@broker.example")
+	b.Say("INFO", "somebody typed "+pin+" as a name")
 	b.Attach("config.toml", []byte("pin = \""+pin+"\"\nbroker = \"mqtts://broker.example\"\n"))
 	b.Attach("../../etc/passwd", []byte("x"))
 	b.Attach("big.log", bytes.Repeat([]byte("x y\n"), 1<<20))
+	for n := range 5 {
+		b.Attach(fmt.Sprintf("kernel%d.log", n), bytes.Repeat([]byte("abcdefg\n"), 1<<17))
+	}
 	read := func(target string) map[string]string {
 		w := b.ask("GET", target, "")
 		if w.Code != 200 || w.Header().Get("Content-Type") != "application/zip" || !strings.Contains(w.Header().Get("Content-Disposition"), "phonerack-door-side.zip") {
@@ -278,7 +283,11 @@ func TestBundleHasEverythingButSecrets(t *testing.T) {
 			t.Errorf("%s is missing", name)
 		}
 	}
+	attached := 0
 	for name, text := range files {
+		if strings.HasPrefix(name, "files/") {
+			attached += len(text)
+		}
 		for _, secret := range []string{pin, "hunter2", "abc123"} {
 			if strings.Contains(text, secret) {
 				t.Errorf("%s has %q", name, secret)
@@ -287,6 +296,9 @@ func TestBundleHasEverythingButSecrets(t *testing.T) {
 		if strings.Contains(name, "..") || strings.HasPrefix(name, "pictures/") || len(text) > 2<<20 {
 			t.Errorf("%s, %d bytes, should not be there", name, len(text))
 		}
+	}
+	if attached < 3<<20 || attached > 4<<20+100 { // what stands for a secret may be longer than it
+		t.Errorf("%d bytes are attached, at most 4 MiB should be", attached)
 	}
 	if !strings.Contains(files["files/config.toml"], "broker.example") || !strings.Contains(files["snapshot.json"], "R5CT000003") {
 		t.Error("what is no secret is missing")
