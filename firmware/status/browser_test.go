@@ -220,7 +220,7 @@ func (d *desk) states(t *testing.T) {
 	if len(colours) < 4 {
 		t.Errorf("%d colours only", len(colours))
 	}
-	if got := js[string](t, d, "document.getElementById('summary').innerText"); !strings.Contains(got, "51 well") || !strings.Contains(got, "2 needs hands") {
+	if got := js[string](t, d, "document.getElementById('summary').innerText"); !strings.Contains(got, "50 well") || !strings.Contains(got, "2 needs hands") {
 		t.Errorf("summary: %q", got)
 	}
 	d.shot(t, "rack")

@@ -124,6 +124,9 @@ func (v *view) cell(s *Slot) cell {
 	case s.State != health.Well && s.State != health.Empty:
 		c.Short = c.Finding.Title
 	}
+	if c.Short == c.Word {
+		c.Short = ""
+	}
 	return c
 }
 

@@ -54,10 +54,10 @@
   const append = (lines) => {
     const end = log.scrollTop + log.clientHeight >= log.scrollHeight - 8;
     for (const line of lines) {
-      const li = document.createElement('li');
-      li.className = 'l-' + line.level;
-      li.textContent = line.time.slice(11, 19) + ' ' + line.level + ' ' + line.text;
-      log.append(li);
+      const p = document.createElement('p');
+      p.className = 'l-' + line.level;
+      p.textContent = line.time.slice(11, 19) + ' ' + line.level + ' ' + line.text;
+      log.append(p);
       log.dataset.after = line.seq;
     }
     while (log.childElementCount > 500) log.firstElementChild.remove();
