@@ -72,17 +72,16 @@ const shortestKey = 40 // digits: 20 bytes as hexadecimal, 30 as base64
 // withoutKeys appends a line without its long runs of hexadecimal or base64 digits: keys, and check sums that nobody
 // misses. Long paths and words stay.
 func withoutKeys(out, line []byte) []byte {
-	for len(line) > 0 {
-		n, secret := run(line)
+	from := 0 // what comes before is in out
+	for at := 0; at < len(line); {
+		n, secret := run(line[at:])
 		if secret {
-			out = append(out, redacted...)
-		} else {
-			n = max(n, 1)
-			out = append(out, line[:n]...)
+			out = append(append(out, line[from:at]...), redacted...)
+			from = at + n
 		}
-		line = line[n:]
+		at += max(n, 1)
 	}
-	return out
+	return append(out, line[from:]...)
 }
 
 // run is the length of the digits that a text begins with, and whether they look like a key.
