@@ -81,6 +81,7 @@ test: as-root setup lint build-portable test-unit test-board ## all tests, the e
 .PHONY: test-unit
 test-unit: setup ## the tests that need no emulated board
 	go test -vet=off $(RACE) $(if $(RACE),$(UNWATCHED)) -timeout 20m $$(go list ./... | grep -v /firmware/rig/cloudrig)
+	go test -vet=off -tags browser -run InABrowser ./firmware/status # in Chromium, which is not watched either
 	go test -vet=off -run FitInTheirMemory ./agent/runner # of which the race detector would take the most
 	go test -vet=off -p 2 -timeout 20m ./firmware/rig/cloudrig/... # whole programs, killed again and again: two sites of them leave some of two processors
 
@@ -108,8 +109,8 @@ build-portable: ## prove that the programs without C build for each system
 .PHONY: lint
 lint: setup ## gofumpt, vet, staticcheck and the import rules
 	@unformatted=$$($(GOFUMPT) -l .); [ -z "$$unformatted" ] || { echo "not formatted (run make fmt):"; echo "$$unformatted"; exit 1; }
-	go vet -tags rig,board ./...
-	$(STATICCHECK) -tags rig,board ./...
+	go vet -tags rig,board,browser ./...
+	$(STATICCHECK) -tags rig,board,browser ./...
 	go test -count=1 ./firmware/archtest
 
 .PHONY: fmt

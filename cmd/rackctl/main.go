@@ -56,9 +56,9 @@ type commands struct {
 	Quarantine  quarantineCommand  `cmd:"" help:"Leave a slot's phone alone for a time, or take it back."`
 	Maintenance maintenanceCommand `cmd:"" help:"Say that hands are inside: nothing is switched or restarted that nobody asks for."`
 	Link        linkCommands       `cmd:"" help:"Show the link to the cloud."`
-	ADBKey    keyCommands    `cmd:"" name:"adb-key" help:"Back up, bring back and replace the key that phones know this rack by."`
-	Config    configCommands `cmd:"" help:"Have rackd read its configuration anew."`
-	Log       logCommand     `cmd:"" help:"Show the newest lines of rackd's log."`
+	ADBKey      keyCommands        `cmd:"" name:"adb-key" help:"Back up, bring back and replace the key that phones know this rack by."`
+	Config      configCommands     `cmd:"" help:"Have rackd read its configuration anew."`
+	Log         logCommand         `cmd:"" help:"Show the newest lines of rackd's log."`
 	Helpers     helperCommands     `cmd:"" help:"Install and remove the helper apps of a phone."`
 	Skill       skillCommands      `cmd:"" help:"List, register and check skills."`
 	Task        taskCommands       `cmd:"" help:"Run and follow tasks."`

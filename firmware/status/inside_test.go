@@ -1,0 +1,230 @@
+package status
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"rsc.io/qr"
+
+	"phonerack/firmware/action"
+	"phonerack/firmware/health"
+	"phonerack/sync/wire"
+)
+
+var placeholder = regexp.MustCompile(`\{[a-z_]+\}`)
+
+// TestBothLanguagesAreComplete: the same keys with the same placeholders, each used, and each that is used there.
+func TestBothLanguagesAreComplete(t *testing.T) {
+	en, zh := catalogues()["en"], catalogues()["zh"]
+	for key, text := range en.Words {
+		other, ok := zh.Words[key]
+		if !ok {
+			t.Errorf("%s is not there in Chinese", key)
+			continue
+		}
+		a, b := placeholder.FindAllString(text, -1), placeholder.FindAllString(other, -1)
+		slices.Sort(a)
+		slices.Sort(b)
+		if !slices.Equal(a, b) {
+			t.Errorf("%s has %v in English, %v in Chinese", key, a, b)
+		}
+	}
+	for key := range zh.Words {
+		if _, ok := en.Words[key]; !ok {
+			t.Errorf("%s is not there in English", key)
+		}
+	}
+	used := usedKeys(t)
+	for key := range used {
+		if _, ok := en.Words[key]; !ok {
+			t.Errorf("%s is used and not there", key)
+		}
+	}
+	for key := range en.Words {
+		if !used[key] {
+			t.Errorf("%s is used nowhere", key)
+		}
+	}
+	if len(en.Words) < 100 {
+		t.Errorf("%d words only", len(en.Words))
+	}
+}
+
+// usedKeys are those that templates and code name, and those of the values that have words.
+func usedKeys(t *testing.T) map[string]bool {
+	t.Helper()
+	used := map[string]bool{}
+	quoted := regexp.MustCompile(`(?:\.T|T\(|say\([a-z.A-Z]+,|view\(r,|return|==) ?"([a-z_]+(?:\.[a-z_]+)*)"`)
+	nav := regexp.MustCompile(`"(nav\.[a-z]+)"`)
+	read := func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".html") && !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, m := range slices.Concat(quoted.FindAllStringSubmatch(string(text), -1), nav.FindAllStringSubmatch(string(text), -1)) {
+			if strings.Contains(m[1], ".") || catalogues()["en"].Words[m[1]] != "" {
+				used[m[1]] = true
+			}
+		}
+		return err
+	}
+	if err := filepath.WalkDir(".", read); err != nil {
+		t.Fatal(err)
+	}
+	delete(used, "why.leased") // has its sentence from the wire's catalogue
+	for _, a := range acts {
+		used["act."+a.name], used["done."+a.name] = true, true
+	}
+	for _, s := range health.States() {
+		used["state."+string(s)] = true
+	}
+	for kind, values := range map[string][]string{
+		"power":   {string(PowerOn), string(PowerOff), string(PowerUnknown)},
+		"image":   {string(ImageGood), string(ImageTrial), string(ImageWriting), string(ImageBad), string(ImageEmpty)},
+		"service": {string(ServiceRunning), string(ServiceRestarting), string(ServiceStopped)},
+		"link":    {"stopped", "waiting", "connecting", "greeting", "online"},
+		"task": {
+			string(action.Running), string(action.Waiting), string(action.Paused), string(action.Succeeded), string(action.TaskError), string(action.Cancelled), string(action.TaskLost),
+		},
+		"event": {"rack.started", "rack.part_panicked", "clock.jumped", "phone.left", "phone.ready", "phone.limited", "phone.unauthorized", "phone.lost", "phone.failed"},
+		"rung":  {"quarantine"},
+	} {
+		for _, v := range values {
+			used[kind+"."+v] = true
+		}
+	}
+	for r := health.Rung(0); r.String() != "unknown"; r++ {
+		used["rung."+r.String()] = true
+	}
+	return used
+}
+
+// TestCodesDrawTheirText: the path of a code, painted, is the code.
+func TestCodesDrawTheirText(t *testing.T) {
+	for _, text := range []string{"HTTP://192.168.1.20/S/12", "HTTP://RACK7.LOCAL:8080/S/999", "http://[fe80::1]/S/1"} {
+		c, err := codeOf(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := qr.Encode(text, qr.M)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := paint(t, c)
+		for y := range c.size {
+			for x := range c.size {
+				if dark := want.Black(x-quietZone, y-quietZone); got[[2]int{x, y}] != dark {
+					t.Fatalf("%s: (%d,%d) is dark: %v", text, x, y, !dark)
+				}
+			}
+		}
+	}
+}
+
+// paint fills the modules that a path goes through.
+func paint(t *testing.T, c code) map[[2]int]bool {
+	t.Helper()
+	dark := map[[2]int]bool{}
+	x, y := 0, 0
+	for _, step := range regexp.MustCompile(`[Mmh][0-9 .]+`).FindAllString(c.path, -1) {
+		var a, b int
+		switch step[0] {
+		case 'M':
+			if _, err := fmt.Sscanf(step, "M%d %d.5", &a, &b); err != nil {
+				t.Fatal(step, err)
+			}
+			x, y = a, b
+		case 'm':
+			if _, err := fmt.Sscanf(step, "m%d 0", &a); err != nil {
+				t.Fatal(step, err)
+			}
+			x += a
+		case 'h':
+			if _, err := fmt.Sscanf(step, "h%d", &a); err != nil {
+				t.Fatal(step, err)
+			}
+			for range a {
+				dark[[2]int{x, y}] = true
+				x++
+			}
+		}
+	}
+	return dark
+}
+
+func TestRedact(t *testing.T) {
+	for in, want := range map[string]string{
+		"password = \"hunter2\"\nport = 1883":                                         "password = \"[redacted]\"\nport = 1883",
+		`{"token":"abc","slot":3}`:                                                    `{"token":"[redacted]","slot":3}`,
+		`api_key: 'a b c', next: 1`:                                                   `api_key: "[redacted]", next: 1`,
+		"wifi psk=secret1 ssid=home":                                                  "wifi psk=\"[redacted]\" ssid=home",
+		"mqtts://rack:hunter2@broker.example:8883/x":                                  "mqtts://[redacted]@broker.example:8883/x",
+		"GET https://cdn.example/f?sig=abc&x=1 done":                                  "GET https://cdn.example/f?[redacted] done",
+		"Authorization: Bearer abcdef123456":                                          "Authorization: \"[redacted]\" [redacted]",
+		"-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----\nafter": "[redacted]\nafter",
+		"-----BEGIN PRIVATE KEY-----\nMIIE without an end":                            "[redacted]",
+		"seed " + strings.Repeat("0a", 32) + " of the rack":                           "seed [redacted] of the rack",
+		"pin = 482913, and 482913 again":                                              "pin = \"[redacted]\", and [redacted] again",
+		"pins: 4 lines; spin: 3; pinned":                                              "pins: 4 lines; spin: 3; pinned",
+		"/sys/devices/platform/soc/usb/hub/port/and/so/on/power":                      "/sys/devices/platform/soc/usb/hub/port/and/so/on/power",
+		"AAAAB3NzaC1yc2EAAAADAQABAAABgQC7b1m9Xy5pQw8n0+/== x":                         "[redacted] x",
+		"password = \"never closed":                                                   "password = \"[redacted]\"",
+		"the phone in slot 3 answers":                                                 "the phone in slot 3 answers",
+		`"secret": "with \" a quote", "x": 1`:                                         `"secret": "[redacted]", "x": 1`,
+	} {
+		got := string(redact([]byte(in), "482913"))
+		if in == "Authorization: Bearer abcdef123456" {
+			if strings.Contains(got, "abcdef") {
+				t.Errorf("%q becomes %q", in, got)
+			}
+			continue
+		}
+		if got != want {
+			t.Errorf("%q becomes %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestCutKeepsRunesWhole(t *testing.T) {
+	for n := range 12 {
+		if got := cut("手机手机", n); strings.Contains(got, "\ufffd") || !strings.HasPrefix("手机手机", strings.TrimSuffix(got, "…")) {
+			t.Errorf("%d: %q", n, got)
+		}
+	}
+}
+
+func FuzzAccept(f *testing.F) {
+	for _, seed := range []string{"", "text/html;q=0.5, application/json", "*/*;q=.5;q=1", "zh-CN,zh;q=0.9"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, header string) {
+		wantsJSON(header)
+		if lang := language(header); !slices.Contains(wire.Languages(), lang) {
+			t.Errorf("%q is answered in %q", header, lang)
+		}
+		ranges(header, func(_ string, weight int) {
+			if weight < 0 || weight > 1000 {
+				t.Errorf("%q has a weight of %d", header, weight)
+			}
+		})
+	})
+}
+
+func FuzzRedact(f *testing.F) {
+	f.Add("a = 1\n", "hunter2")
+	f.Add(`{"x":"`, "482913482913")
+	f.Fuzz(func(t *testing.T, around, secret string) {
+		if !regexp.MustCompile(`^[a-zA-Z0-9]{8,}$`).MatchString(secret) || strings.Contains(around, secret) || strings.Contains(redacted, secret) {
+			return
+		}
+		if got := string(redact([]byte(around+secret+around), secret)); strings.Contains(got, secret) {
+			t.Errorf("%q is left in %q", secret, got)
+		}
+	})
+}
