@@ -75,7 +75,7 @@ func TestALineIsStoredAndDroppedBySystemd(t *testing.T) {
 	if _, err := copied.ReadAt(content, 0); err != nil || string(content) != "the line" {
 		t.Errorf("the stored file holds %q, %v", content, err)
 	}
-	for _, name := range []string{"", "a:b", "two words", "ü", strings.Repeat("x", 256)} {
+	for _, name := range []string{"", "a:b", "two\nlines", "ü", strings.Repeat("x", 256)} {
 		if store.Store(name, f) == nil || store.Drop(name) == nil {
 			t.Errorf("%q was taken as a name", name)
 		}
