@@ -66,6 +66,17 @@ func (c *care) check(now time.Duration) {
 	}
 }
 
+// wall is the board's clock, and whether somebody who knows has set it: the cloud, or the kernel's own discipline (NTP).
+func (r *Rack) wall() (time.Time, bool) {
+	if r.cloud != nil && r.cloud.link.Status().Trusted {
+		return time.Now(), true
+	}
+	var t unix.Timex
+	const timeError = 5 // TIME_ERROR: the clock is not synchronised, adjtimex(2)
+	state, err := unix.Adjtimex(&t)
+	return time.Now(), err == nil && state != timeError
+}
+
 // diskFree is how much of a folder's file system can be had, in percent; below 0 if that is not known.
 func diskFree(folder string) float64 {
 	var s unix.Statfs_t

@@ -1,0 +1,51 @@
+package firmware
+
+import (
+	"fmt"
+	"slices"
+
+	"phonerack/firmware/health"
+	"phonerack/hal/board"
+	"phonerack/hal/power"
+)
+
+// outlets are those of the rack.
+func (r *Rack) outlets() []power.State {
+	if r.power == nil {
+		return nil
+	}
+	return r.power.States()
+}
+
+// places are the slots as the ladder sees them.
+func (r *Rack) places() []health.Place {
+	var all []health.Place
+	for n := range r.slots {
+		p := health.Place{Slot: n, Hub: fmt.Sprintf("slot %d", n)}
+		if b := r.config.Board; b != nil {
+			if s, ok := b.Slot(n); ok {
+				p.Hub = hubOf(b, s)
+			}
+		}
+		if o, ok := r.outletOf(n, false); ok {
+			p.PortPower = o.Cut.Works()
+		}
+		_, p.HubPower = r.outletOf(n, true)
+		all = append(all, p)
+	}
+	slices.SortFunc(all, func(a, b health.Place) int { return a.Slot - b.Slot })
+	return all
+}
+
+// hubOf is the port path of what a slot loses its power with: the hub that a line feeds, else the nearest one.
+func hubOf(b *board.Board, s board.Slot) string {
+	for _, h := range b.Hubs {
+		if h.Feed == board.Lines && board.Behind(s.Path, h.Path) {
+			return h.Path
+		}
+	}
+	if h, ok := b.Hub(s.Hub); ok {
+		return h.Path
+	}
+	return s.Path
+}

@@ -1,0 +1,146 @@
+package firmware
+
+import (
+	"context"
+	"time"
+
+	"phonerack/firmware/health"
+	"phonerack/firmware/lease"
+	"phonerack/hal/power"
+)
+
+// What the keeper of the slots' health orders is carried out here.
+
+const (
+	carryTime  = 8 * time.Minute // of an order, less than what frees its hub
+	errandTime = 3 * time.Minute // of an act on a link, whose owner may be in the middle of a bounded wait
+	mendTime   = 20 * time.Second
+	recoverer  = "health" // who has recovery's lease while an order is carried out
+)
+
+// order has carried out what is to be done now.
+func (c *care) order(ctx context.Context) {
+	orders, err := c.keeper.Orders()
+	failed := ""
+	if err != nil {
+		failed = err.Error()
+	}
+	c.mu.Lock()
+	if failed != "" && failed != c.failed {
+		c.log.Error("nothing is done about phones: the records cannot be written", "err", err)
+	}
+	c.failed = failed
+	c.mu.Unlock()
+	for _, o := range orders {
+		c.working.Go(func() { c.carry(ctx, o) })
+	}
+}
+
+// carry carries an order out under recovery's lease of all slots that it touches, and reports how it ended.
+func (c *care) carry(ctx context.Context, o health.Order) {
+	ctx, cancel := context.WithTimeout(ctx, carryTime)
+	defer cancel()
+	touched := []int{o.Slot}
+	if o.Rung == health.HubCycle {
+		touched = append(touched, o.Also...)
+	}
+	leases, err := c.borrow(touched)
+	if err != nil {
+		c.keeper.Done(o, health.Refused)
+		return
+	}
+	err = c.do(ctx, o, leases[0])
+	for _, l := range leases {
+		l.Release()
+	}
+	c.judge()
+	outcome := health.Done
+	if err != nil {
+		outcome = health.Failed
+		c.log.Warn("an act of recovery failed", "slot", o.Slot, "act", o.Rung.String(), "err", err)
+	}
+	c.keeper.Done(o, outcome)
+}
+
+// borrow takes recovery's lease of all slots, or of none.
+func (c *care) borrow(slots []int) ([]*lease.Lease, error) {
+	var leases []*lease.Lease
+	for _, n := range slots {
+		l, err := c.rack.leases.Acquire(n, lease.Holder{Kind: lease.Recovery, Who: recoverer}, carryTime+time.Minute)
+		if err != nil {
+			for _, l := range leases {
+				l.Release()
+			}
+			return nil, err
+		}
+		leases = append(leases, l)
+	}
+	return leases, nil
+}
+
+// do carries one act out.
+func (c *care) do(ctx context.Context, o health.Order, held *lease.Lease) error {
+	s := c.rack.slots[o.Slot]
+	switch o.Rung {
+	case health.Reopen, health.Resync, health.ClearHalt, health.Reset, health.Reboot:
+		ctx, cancel := context.WithTimeout(ctx, errandTime)
+		defer cancel()
+		return s.send(ctx, o.Rung)
+	case health.PortCycle, health.HubCycle:
+		out, ok := c.rack.outletOf(o.Slot, o.Rung == health.HubCycle)
+		if !ok {
+			return errNoWay
+		}
+		return c.rack.power.Cycle(ctx, out.Name, power.Automatic)
+	case health.Rest, health.Wake:
+		out, ok := c.rack.outletOf(o.Slot, false)
+		if whole, is := c.rack.outletOf(o.Slot, true); !ok && is && whole.Wanted && o.Rung == health.Wake {
+			return nil // a person has switched the hub on
+		}
+		if !ok {
+			return errNoWay
+		}
+		return c.rack.power.Set(ctx, out.Name, o.Rung == health.Wake, power.Automatic)
+	case health.CloseTCP, health.Undump:
+		return s.mend(ctx, o.Rung, held)
+	}
+	return errNoWay
+}
+
+// mend puts a phone's own setting right.
+func (s *slot) mend(ctx context.Context, rung health.Rung, held *lease.Lease) error {
+	_, l := s.snapshot()
+	if l == nil {
+		return errUnplugged
+	}
+	ctx, cancel := context.WithTimeout(ctx, mendTime)
+	defer cancel()
+	if err := held.Check(); err != nil {
+		return err
+	}
+	if rung == health.Undump {
+		_, err := l.conn.Shell(ctx, "dumpsys battery reset")
+		return err
+	}
+	answer, err := l.conn.Open(ctx, "usb:") // as adb does it; the phone hangs up and comes back on USB alone
+	if err == nil {
+		answer.Close()
+	}
+	return err
+}
+
+// judge tells the keeper what was found out about ports.
+func (c *care) judge() {
+	for _, o := range c.rack.outlets() {
+		if len(o.Slots) != 1 {
+			continue
+		}
+		c.mu.Lock()
+		before := c.cut[o.Name]
+		c.cut[o.Name] = o.Cut
+		c.mu.Unlock()
+		if before != o.Cut {
+			c.keeper.Switchable(o.Slots[0], o.Cut.Works())
+		}
+	}
+}
