@@ -2,20 +2,13 @@ package firmware
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"time"
 
-	bolt "go.etcd.io/bbolt"
 	conn "periph.io/x/conn/v3/gpio"
 
-	"phonerack/firmware/store"
 	"phonerack/hal/board"
 	"phonerack/hal/button"
 	"phonerack/hal/gpio"
 	"phonerack/hal/led"
-	"phonerack/hal/watchdog"
-	"phonerack/sync/link"
 )
 
 // equip makes what looks after the rack: the health of its slots, the light, the button and the watchdog, and adds them and
@@ -26,12 +19,7 @@ func (r *Rack) equip(o Options) error {
 		return err
 	}
 	r.care.light = r.openLight()
-	if o.Watchdog != nil {
-		r.feeder = watchdog.NewFeeder(watchdog.Options{Device: o.Watchdog, Late: r.late, Logger: r.log})
-		r.watchParts(o.Watch == nil)
-		r.watch.Add(r.tree, service{"feeder of the watchdog", r.feeder.Run}, stopPart)
-		r.watch.Add(r.tree, service{"watch over store and link", r.watchStore}, stopPart)
-	}
+	r.watchProgress(o)
 	for _, s := range r.slots {
 		r.watch.Add(r.tree, s, stopPart)
 	}
@@ -140,67 +128,5 @@ func (c *care) pressed(ctx context.Context, a button.Act) {
 		}
 	case button.FactoryReset:
 		c.log.Warn("a factory reset was asked for by the button, and this version has none")
-	}
-}
-
-// Bounds of the critical parts, each more than what the part may wait for outside.
-const (
-	beatEvery  = 5 * time.Second
-	busBound   = 30 * time.Second // it reads sysfs again every 3 s
-	slotBound  = 3 * time.Minute  // reading a phone is bounded by 90 s
-	storeBound = time.Minute
-)
-
-// watchParts gives each critical part its share in the watchdog. Only the rack's own watcher of the bus tells of its rounds.
-func (r *Rack) watchParts(ownBus bool) {
-	for _, s := range r.slots {
-		s.progress = r.feeder.Part(fmt.Sprintf("slot %d", s.number), slotBound)
-	}
-	if r.config.Board != nil && ownBus {
-		r.bus.progress = r.feeder.Part("bus", busBound)
-	}
-}
-
-var errLookOnly = errors.New("nothing is written")
-
-// watchStore takes the store's writer and asks the link again and again: one that hangs, or never lets go, makes no progress.
-func (r *Rack) watchStore(ctx context.Context) error {
-	bucket, err := r.store.Bucket(powerBucket)
-	if err != nil {
-		return err
-	}
-	stored := r.feeder.Part("store", storeBound)
-	defer stored.End()
-	var linked *watchdog.Part
-	if r.cloud != nil {
-		linked = r.feeder.Part("link", storeBound)
-		defer linked.End()
-	}
-	tick := time.NewTicker(beatEvery)
-	defer tick.Stop()
-	for {
-		// Rolled back at once: the lock of the writer is what is asked for, and the card is spared.
-		if err := bucket.Update(func(*bolt.Bucket) error { return errLookOnly }); errors.Is(err, errLookOnly) || errors.Is(err, store.ErrFull) {
-			stored.Progress()
-		}
-		if linked != nil && r.cloud.link.Status().State != link.Stopped {
-			linked.Progress()
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
-
-// late logs what holds the watchdog up.
-func (r *Rack) late(parts []watchdog.Lateness) {
-	if parts == nil {
-		r.log.Warn("all parts make progress again")
-		return
-	}
-	for _, p := range parts {
-		r.log.Error("a part makes no progress: the board is reset", "part", p.Part, "silent", p.Silent, "bound", p.Bound)
 	}
 }

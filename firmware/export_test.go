@@ -3,6 +3,8 @@ package firmware
 import (
 	"context"
 
+	bolt "go.etcd.io/bbolt"
+
 	"phonerack/agent/skill/registry"
 	"phonerack/firmware/action"
 	"phonerack/firmware/lease"
@@ -15,6 +17,22 @@ func LeasesOf(r *Rack) *lease.Table { return r.leases }
 
 // WrittenOf is what the database holds of a task.
 func WrittenOf(r *Rack, id string) (action.TaskStatus, error) { return r.taskLog.get(id) }
+
+// BlockStore keeps the writer of the database until the test lets go.
+func BlockStore(r *Rack, letGo <-chan struct{}) error {
+	bucket, err := r.store.Bucket(powerBucket)
+	if err != nil {
+		return err
+	}
+	taken := make(chan struct{})
+	go bucket.Update(func(*bolt.Bucket) error {
+		close(taken)
+		<-letGo
+		return errLookOnly
+	})
+	<-taken
+	return nil
+}
 
 // WantHelpers notes that a person had the helper apps installed on the phone in the slot.
 func WantHelpers(r *Rack, slot int) error {

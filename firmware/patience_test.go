@@ -27,6 +27,7 @@ func TestAPhoneThatTakesForEverResetsNothing(t *testing.T) {
 				feeder := watchdog.NewFeeder(watchdog.Options{Device: device, Disarm: true, Logger: slog.New(slog.DiscardHandler)})
 				beat := time.NewTicker(beatEvery)
 				defer beat.Stop()
+				manager := feeder.Parts // what a service manager's watchdog is fed by, without a device too
 				s := &slot{progress: feeder.Part("slot 1", slotBound), beat: beat.C}
 				ended := make(chan error, 1)
 				ctx, cancel := context.WithCancel(t.Context())
@@ -47,6 +48,9 @@ func TestAPhoneThatTakesForEverResetsNothing(t *testing.T) {
 				time.Sleep(time.Hour)
 				if got := device.Expired(); got != c.expired {
 					t.Errorf("expired is %v", got)
+				}
+				if idle := manager.Idle(); (idle == "slot 1") != c.expired || !c.expired && idle != "" {
+					t.Errorf("systemd hears %q", idle)
 				}
 				close(asked)
 				<-done

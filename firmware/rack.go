@@ -76,10 +76,12 @@ type Options struct {
 	Parked      map[string]gpio.Parked
 	Descriptors Descriptors
 	Watchdog    watchdog.Device
+	Manager     Manager        // whose watchdog is fed as the hardware's; nil for none
 	Outlets     []power.Outlet // in place of the board's; for tests, as Hubs
 	Hubs        power.Hubs
 
 	CareInterval time.Duration // between two rounds of looking after the slots; 0 is a second
+	StoreBound   time.Duration // within which the store and the link have to show progress; 0 is a minute
 
 	// OnReady is called when the control socket answers; may be nil.
 	OnReady func()
@@ -103,32 +105,33 @@ type Rack struct {
 	events       *events              // nil as cloud
 	began        time.Time
 
-	store     *store.Store
-	taskLog   *taskLog
-	inputs    *inputs
-	documents *documents // nil if documents cannot be read
-	book      *phonebook.Book
-	keys      *keyring.Ring
-	starts    *store.Bucket    // nil as cloud
-	skills    *skills.Skills   // nil if skills are not enabled
-	catalog   *catalog.Catalog // of a subscription; nil if there is none, or nothing could be proved
-	platform  *http.Transport  // that the catalog comes over; nil for the cloud's link
-	leases    *lease.Table
-	actions   *action.Registry
-	mcp       *mcp.Server   // nil if MCP is switched off
-	talks     chan struct{} // one for each MCP client over a byte stream
-	slots     map[int]*slot
-	bus       *busWatch
-	power     *power.Supply        // nil if nothing can be switched
-	lines     *gpio.Lines          // nil without a board file
-	pins      []*gpio.Pin          // that are given back at the end
-	tooMuch   map[string]*gpio.Pin // active while a hub takes too much, by its name
-	care      *care
-	feeder    *watchdog.Feeder // nil without a watchdog
-	room      int              // most bytes of the database
-	tree      *suture.Supervisor
-	watch     *supervise.Watch // over the tree
-	socket    net.Listener
+	store      *store.Store
+	taskLog    *taskLog
+	inputs     *inputs
+	documents  *documents // nil if documents cannot be read
+	book       *phonebook.Book
+	keys       *keyring.Ring
+	starts     *store.Bucket    // nil as cloud
+	skills     *skills.Skills   // nil if skills are not enabled
+	catalog    *catalog.Catalog // of a subscription; nil if there is none, or nothing could be proved
+	platform   *http.Transport  // that the catalog comes over; nil for the cloud's link
+	leases     *lease.Table
+	actions    *action.Registry
+	mcp        *mcp.Server   // nil if MCP is switched off
+	talks      chan struct{} // one for each MCP client over a byte stream
+	slots      map[int]*slot
+	bus        *busWatch
+	power      *power.Supply        // nil if nothing can be switched
+	lines      *gpio.Lines          // nil without a board file
+	pins       []*gpio.Pin          // that are given back at the end
+	tooMuch    map[string]*gpio.Pin // active while a hub takes too much, by its name
+	care       *care
+	parts      *watchdog.Parts // that have to make progress; nil if no watchdog asks
+	storeBound time.Duration   // 0 is the usual
+	room       int             // most bytes of the database
+	tree       *suture.Supervisor
+	watch      *supervise.Watch // over the tree
+	socket     net.Listener
 
 	working sync.WaitGroup     // tasks
 	halt    context.Context    // ends when the rack begins to stop

@@ -141,6 +141,9 @@ func (c runCommand) Run() error {
 		options.Dialer = host // its links are closed by the slots; what hangs must not delay the end
 	}
 	options.Parked, options.Descriptors = parked, firmware.SystemdStore{Manager: manager}
+	if manager.Watches() {
+		options.Manager = manager
+	}
 	if options.Watchdog, err = openWatchdog(conf, log); err != nil {
 		return err
 	}

@@ -154,7 +154,7 @@ func TestTheWatchdogIsFedByProgressAlone(t *testing.T) {
 	for range 2 {
 		late = append(late, "")
 	}
-	late = append(late, "slot 7", "slot 7", "slot 8")
+	late = append(late, "slot 7", "slot 7", "", "", "slot 7", "slot 8")
 	asked := make(chan struct{}, 100)
 	done := make(chan error, 1)
 	go func() {
@@ -167,12 +167,13 @@ func TestTheWatchdogIsFedByProgressAlone(t *testing.T) {
 			return next
 		})
 	}()
-	for _, want := range []string{"WATCHDOG=1", "WATCHDOG=1", "STATUS=no progress: slot 7", "STATUS=no progress: slot 8"} {
+	const again = "WATCHDOG=1\nSTATUS=every part makes progress again"
+	for _, want := range []string{"WATCHDOG=1", "WATCHDOG=1", "STATUS=no progress: slot 7", again, "WATCHDOG=1", "STATUS=no progress: slot 7", "STATUS=no progress: slot 8"} {
 		if got, _ := heard(t, conn); got != want {
 			t.Errorf("heard %q, want %q", got, want)
 		}
 	}
-	for range 8 { // five answers are behind; three more, and nobody is told
+	for range 11 { // eight answers are behind; three more, and nobody is told
 		<-asked
 	}
 	conn.SetReadDeadline(time.Now().Add(time.Millisecond))

@@ -5,12 +5,15 @@ import (
 	"time"
 )
 
+// Watches tells whether the manager has a watchdog for this process.
+func (m *Manager) Watches() bool { return m.socket != "" && m.period != 0 }
+
 // Watch feeds the manager's watchdog, at a third of its period, as long as late returns "". late is asked each time and
-// must not block: it says what makes no progress, and then the manager is not fed but told, once for each answer. Watch
-// returns when ctx ends, at once if the manager has no watchdog, and with an error when the manager cannot be told for a
+// must not block: it says what makes no progress, and then the manager is not fed but told, once for each answer, and told
+// when that is over. Watch returns when ctx ends, at once if the manager has no watchdog, and with an error when the manager cannot be told for a
 // whole period.
 func (m *Manager) Watch(ctx context.Context, late func() string) error {
-	if m.socket == "" || m.period == 0 {
+	if !m.Watches() {
 		return nil
 	}
 	tick := time.NewTicker(max(m.period/3, time.Millisecond))
@@ -19,6 +22,9 @@ func (m *Manager) Watch(ctx context.Context, late func() string) error {
 	for {
 		var err error
 		switch what := late(); {
+		case what == "" && said != "":
+			err = m.send("WATCHDOG=1"+statusLine("every part makes progress again"), nil)
+			said = ""
 		case what == "":
 			err = m.send("WATCHDOG=1", nil)
 		case what != said:

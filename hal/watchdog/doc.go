@@ -4,7 +4,7 @@
 // calls Progress when a round of its own work is done. Run feeds the device as long as every part has reported within
 // its bound. There is no timer that feeds by itself: a timer proves that the scheduler lives, not that phones are
 // looked after. A part that waits for the outside must report while it waits, so that a bad phone never resets the
-// board.
+// board. Parts without a device serve who feeds something else, such as a service manager's watchdog.
 //
 // When a part is late, Run first says which (Options.Late), then stops feeding; the board is reset a timeout later,
 // unless every part reports again before. The device is opened late, when there is something to feed it with: a board

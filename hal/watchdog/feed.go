@@ -4,15 +4,14 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
-	"sync"
 	"time"
 )
 
 // Options say how a Feeder works. Only Device is needed.
 type Options struct {
 	Device Device
+	Parts  *Parts // that have to make progress; nil for some of its own, at first none
 	// Disarm stops the device at an orderly end; without it the device runs on through the shutdown.
 	Disarm bool
 	// Late is told which parts are late before feeding stops, and nil when they all report again. It is called from
@@ -21,80 +20,21 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Lateness is a part that has not reported within its bound.
-type Lateness struct {
-	Part   string
-	Bound  time.Duration
-	Silent time.Duration // since its last report
-}
-
-// String is for logs.
-func (l Lateness) String() string {
-	return fmt.Sprintf("%s silent for %v, bound %v", l.Part, l.Silent.Round(time.Millisecond), l.Bound)
-}
-
 // A Feeder feeds a device while every part makes progress. It is safe for concurrent use.
 type Feeder struct {
+	*Parts
 	options Options
-
-	mu    sync.Mutex
-	parts map[string]*Part // guarded by mu
 }
 
-// A Part is one critical part of the program.
-type Part struct {
-	feeder *Feeder
-	name   string
-	bound  time.Duration
-	seen   time.Time // guarded by feeder.mu
-}
-
-// NewFeeder returns a feeder without parts. The device is not fed before Run.
+// NewFeeder returns a feeder of the parts in the options. The device is not fed before Run.
 func NewFeeder(o Options) *Feeder {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Feeder{options: o, parts: map[string]*Part{}}
-}
-
-// Part registers a critical part that reports at least every bound, counted from now. A second part of the same name
-// replaces the first, as when its owner was restarted.
-func (f *Feeder) Part(name string, bound time.Duration) *Part {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	p := &Part{feeder: f, name: name, bound: bound, seen: time.Now()}
-	f.parts[name] = p
-	return p
-}
-
-// Progress reports that a round of the part's work is done.
-func (p *Part) Progress() {
-	p.feeder.mu.Lock()
-	defer p.feeder.mu.Unlock()
-	p.seen = time.Now()
-}
-
-// End takes the part out: it has ended in an orderly way.
-func (p *Part) End() {
-	p.feeder.mu.Lock()
-	defer p.feeder.mu.Unlock()
-	if p.feeder.parts[p.name] == p {
-		delete(p.feeder.parts, p.name)
+	if o.Parts == nil {
+		o.Parts = NewParts()
 	}
-}
-
-// Late lists the parts that are late now, by name.
-func (f *Feeder) Late() []Lateness {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	var late []Lateness
-	for _, p := range f.parts {
-		if silent := time.Since(p.seen); silent > p.bound {
-			late = append(late, Lateness{p.name, p.bound, silent})
-		}
-	}
-	slices.SortFunc(late, func(a, b Lateness) int { return strings.Compare(a.Part, b.Part) })
-	return late
+	return &Feeder{Parts: o.Parts, options: o}
 }
 
 // Run feeds the device until ctx ends, which is the orderly end, then closes it. It looks four times within a timeout.
@@ -115,10 +55,7 @@ func (f *Feeder) Run(ctx context.Context) error {
 
 // round feeds, or says why not; said names the parts that were late before.
 func (f *Feeder) round(said string) string {
-	f.mu.Lock()
-	none := len(f.parts) == 0
-	f.mu.Unlock()
-	if none {
+	if f.none() {
 		return said
 	}
 	late := f.Late()
