@@ -12,6 +12,7 @@ import (
 	"phonerack/firmware/lease"
 	"phonerack/hal/led"
 	"phonerack/hal/power"
+	"phonerack/usb/bus"
 )
 
 const careInterval = time.Second // between two rounds
@@ -25,6 +26,7 @@ type care struct {
 	log    *slog.Logger
 
 	light *led.Light // nil without one
+	ports *ports     // what is at ports without a phone
 
 	every   time.Duration  // between two rounds
 	working sync.WaitGroup // orders that are being carried out
@@ -42,7 +44,7 @@ type care struct {
 }
 
 // newCare makes the keeper of the slots' health.
-func (r *Rack) newCare(every time.Duration) error {
+func (r *Rack) newCare(every time.Duration, kernel bus.Records) error {
 	bucket, err := r.store.Bucket(health.BucketName)
 	if err != nil {
 		return err
@@ -71,6 +73,7 @@ func (r *Rack) newCare(every time.Duration) error {
 		}
 	}
 	c.recall()
+	c.ports = r.newPorts(kernel)
 	for _, s := range r.slots {
 		s.saw, s.measured = c.saw, c.measured
 	}
@@ -124,6 +127,7 @@ func (c *care) String() string { return "health of the slots" }
 func (c *care) Serve(ctx context.Context) error {
 	tick := time.NewTicker(c.every)
 	defer tick.Stop()
+	defer c.ports.open()()
 	for {
 		c.round(ctx)
 		select {
@@ -150,9 +154,10 @@ func (c *care) round(ctx context.Context) {
 		c.keeper.Leased(n, leased)
 		c.unwanted(n, leased)
 	}
+	c.ports.round(c.rack.outlets(), func(slot int) string { return c.rack.slots[slot].source.port() })
 	due, _ := c.keeper.Due()
 	for _, n := range due {
-		c.rack.slots[n].ask(c.rack.config.USB.Sysfs)
+		c.rack.slots[n].ask(c.ports.look)
 	}
 	c.judge()
 	c.order(ctx)

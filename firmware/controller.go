@@ -39,7 +39,7 @@ func (c *care) check(now time.Duration) {
 		c.log.Debug("not all of the controller could be read", "err", err)
 	}
 	in.System.DiskFree = diskFree(r.config.Rack.State)
-	hubs := r.overCurrent()
+	hubs, crowded := r.overCurrent(), c.ports.full()
 	for _, end := range r.watch.Take() {
 		c.checks.Crashed(end.Part, end.At)
 	}
@@ -49,7 +49,7 @@ func (c *care) check(now time.Duration) {
 	for _, f := range c.findings {
 		before[f.Code] = true
 	}
-	c.findings = append(c.checks.Check(in, r.config.Health.Rack), c.keeper.Hubs()...)
+	c.findings = slices.Concat(c.checks.Check(in, r.config.Health.Rack), c.keeper.Hubs(), crowded)
 	for _, hub := range hubs {
 		c.findings = append(c.findings, health.Overload(hub))
 	}

@@ -15,7 +15,7 @@ import (
 // the slots to the tree.
 func (r *Rack) equip(o Options) error {
 	r.watchCurrent()
-	if err := r.newCare(o.CareInterval); err != nil {
+	if err := r.newCare(o.CareInterval, o.Kernel); err != nil {
 		return err
 	}
 	r.care.light = r.openLight()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"phonerack/firmware/action"
 	"phonerack/firmware/health"
@@ -27,6 +28,23 @@ func openSeen(err error) health.Open {
 		return "" // it left the bus meanwhile: the next look tells
 	}
 	return health.OpenFailed
+}
+
+const holderTime = 2 * time.Second // of the search for who holds a phone
+
+// heldBy names who holds the phone's interface; "" if that is not known.
+func (s *slot) heldBy(ctx context.Context) string {
+	usb, ok := s.source.(*usbSource)
+	if !ok {
+		return ""
+	}
+	d, _, here := usb.present()
+	if !here {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, holderTime)
+	defer cancel()
+	return s.holder(ctx, d)
 }
 
 // greetSeen is how the phone answered CNXN. A link that broke shows nothing.
@@ -103,12 +121,12 @@ func (s *slot) answer() {
 }
 
 // ask has the owner look at its phone. What has nothing to look at is answered here: an empty port, and a phone whose prompt
-// waits for a person, which may take for ever.
-func (s *slot) ask(sysfs string) {
+// waits for a person, which may take for ever. look tells what an empty port shows.
+func (s *slot) ask(look func(path string) (health.Look, bool)) {
 	state, _ := s.snapshot()
 	if usb, ok := s.source.(*usbSource); ok {
 		if _, _, here := usb.present(); !here {
-			if l, ok := portLook(bus.Holds(sysfs, usb.path)); ok {
+			if l, ok := look(usb.path); ok {
 				s.saw(s.number, l)
 			}
 			return

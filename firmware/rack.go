@@ -79,6 +79,10 @@ type Options struct {
 	Manager     Manager        // whose watchdog is fed as the hardware's; nil for none
 	Outlets     []power.Outlet // in place of the board's; for tests, as Hubs
 	Hubs        power.Hubs
+	// Kernel is the kernel's log; nil is the one of this machine, if it can be read.
+	Kernel bus.Records
+	// Holder names who holds a phone's interface; nil looks among the processes of this machine.
+	Holder func(context.Context, bus.Device) string
 
 	CareInterval time.Duration // between two rounds of looking after the slots; 0 is a second
 	StoreBound   time.Duration // within which the store and the link have to show progress; 0 is a minute
@@ -260,7 +264,10 @@ func (r *Rack) furnish(o Options, hello adb.Options) {
 		r.slots[s.Slot] = newSlot(s.Slot, "", streamSource{s}, r, r.greeting(hello, s.Slot))
 	}
 	for _, s := range r.slots {
-		s.keys = r.keys
+		if s.keys, s.holder = r.keys, o.Holder; s.holder == nil {
+			in := bus.Places{Sysfs: r.config.USB.Sysfs}
+			s.holder = func(ctx context.Context, d bus.Device) string { return bus.Holder(ctx, in, d) }
+		}
 	}
 	r.watch.Add(r.tree, service{"control socket", r.serveControl}, stopPart)
 	if r.cloud != nil {

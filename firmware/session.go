@@ -62,6 +62,11 @@ func (s *slot) connect(ctx context.Context, serial string) (*live, error) {
 	} else if ctx.Err() == nil {
 		s.look = health.Look{Bus: health.BusADB, Open: openSeen(err), Phone: serial}
 	}
+	if errors.Is(err, adb.ErrHeld) {
+		if s.look.Holder = s.heldBy(ctx); s.look.Holder != "" {
+			err = fmt.Errorf("%w: it is %s", err, s.look.Holder)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}

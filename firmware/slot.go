@@ -19,6 +19,7 @@ import (
 	"phonerack/firmware/phonebook"
 	"phonerack/hal/watchdog"
 	"phonerack/usb/adb"
+	"phonerack/usb/bus"
 )
 
 // How a slot waits before it tries a phone again.
@@ -37,6 +38,7 @@ type slot struct {
 	hello     adb.Options // what each phone is greeted with
 	book      *phonebook.Book
 	keys      *keyring.Ring
+	holder    func(context.Context, bus.Device) string // who holds a phone's interface
 	leases    *lease.Table
 	helpers   string     // folder of the helper apps; "" if there is none
 	documents *documents // nil if documents cannot be read

@@ -117,7 +117,7 @@ func newUSBBench(t *testing.T, c *cable, change ...func(*firmware.Options)) *ben
 	}
 	ready := make(chan struct{})
 	o := firmware.Options{
-		Config: conf, Planner: conf.Scripted, Dialer: c, Watch: c.watch, Logger: logger(t), OnReady: func() { close(ready) },
+		Config: conf, Planner: conf.Scripted, Dialer: c, Watch: c.watch, Kernel: &dmesg{}, Logger: logger(t), OnReady: func() { close(ready) },
 	}
 	for _, fn := range change {
 		fn(&o)

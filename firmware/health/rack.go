@@ -27,6 +27,21 @@ var alarms = map[string]Alarm{
 // Alarm is the finding's.
 func (f Finding) Alarm() Alarm { return alarms[f.Code] }
 
+// Crowded is the finding about a USB controller that has no room for what is plugged in at some ports; most is how many devices
+// it supports, 0 if it did not say.
+func Crowded(ports []string, most int) Finding {
+	const shown = 4
+	text := strings.Join(ports[:min(len(ports), shown)], ", ")
+	if len(ports) > shown {
+		text += ", …"
+	}
+	args := map[string]any{"count": len(ports), "ports": text}
+	if most > 0 {
+		args["most"] = most
+	}
+	return finding("usb_full", args)
+}
+
 // Overload is the finding about a hub that says that it takes too much current.
 func Overload(hub string) Finding { return finding("hub_overload", map[string]any{"hub": hub}) }
 

@@ -276,3 +276,31 @@ path = "1-3.1"
 		}
 	}
 }
+
+func TestAHubSaysWhatIsPluggedIn(t *testing.T) {
+	root := tree(t, twoHalves(false))
+	for _, test := range []struct {
+		name   string
+		status []byte
+		err    error
+		hub    string
+		want   Answer
+	}{
+		{"something", []byte{0x03, 0x01, 0, 0}, nil, "1-1", Yes},
+		{"something, and it is not enabled", []byte{0x01, 0x01, 1, 0}, nil, "1-1", Yes},
+		{"nothing", []byte{0x00, 0x01, 1, 0}, nil, "1-1", No},
+		{"half an answer", []byte{0x00, 0x01}, nil, "1-1", Unknown},
+		{"no answer", nil, syscall.ETIMEDOUT, "1-1", Unknown},
+		{"no such hub", []byte{0x00, 0x01, 1, 0}, nil, "1-9", Unknown},
+	} {
+		u := &USB{Sysfs: root, Control: func(_ string, s Setup, data []byte, _ time.Duration) (int, error) {
+			if s != (Setup{0xa3, 0, 0, 3}) {
+				t.Errorf("asked %+v", s)
+			}
+			return copy(data, test.status), test.err
+		}}
+		if got := u.Connected(t.Context(), test.hub, 3); got != test.want {
+			t.Errorf("%s: %v, want %v", test.name, got, test.want)
+		}
+	}
+}
