@@ -184,6 +184,11 @@ func (s *Store) read(ctx context.Context, sc Scope, f func(*tx) error) error {
 
 // write runs f in a transaction and commits it. f may run several times and must set everything it gives anew.
 func (s *Store) write(ctx context.Context, sc Scope, f func(*tx) error) error {
+	return s.commit(ctx, sc, synced, f)
+}
+
+// commit is write, for SQLite with a kind of commit. PostgreSQL syncs all of them.
+func (s *Store) commit(ctx context.Context, sc Scope, kind jobKind, f func(*tx) error) error {
 	ctx, cancel := context.WithTimeout(ctx, methodTime)
 	defer cancel()
 	var err error
@@ -191,7 +196,7 @@ func (s *Store) write(ctx context.Context, sc Scope, f func(*tx) error) error {
 		if s.lite != nil {
 			// No statement is broken off: SQLite would undo the transactions of others with it.
 			whole := context.WithoutCancel(ctx)
-			err = s.lite.write(ctx, false, func(q querier) error { return s.method(whole, q, sc, f) })
+			err = s.lite.write(ctx, kind, func(q querier) error { return s.method(whole, q, sc, f) })
 			break
 		}
 		if err = s.run(ctx, sc, nil, f); !again(err) {

@@ -18,7 +18,7 @@ func TestAFullDiskIsToldUntilThereIsRoom(t *testing.T) {
 	ctx, sc := t.Context(), Scope{Tenant: "acme", Actor: "test"}
 	pages := func(n int) {
 		t.Helper()
-		if err := s.lite.write(ctx, true, func(q querier) error {
+		if err := s.lite.write(ctx, alone, func(q querier) error {
 			return q.QueryRowContext(ctx, `PRAGMA max_page_count = `+strconv.Itoa(n)).Scan(&n)
 		}); err != nil {
 			t.Fatal(err)

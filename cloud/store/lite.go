@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"sync/atomic"
 )
 
@@ -25,7 +26,8 @@ type querier interface {
 //
 // The writer gathers the transactions that wait for it into one commit, because a commit is one sync of the disk
 // whatever is in it. Each runs in a savepoint of its own, so that one that fails takes nothing of another one back, and each
-// returns only after the commit that holds it. If the commit fails, or SQLite undoes the whole of it for the sake of
+// returns only after the commit that holds it. A commit of transactions that all may be lost with the power is not synced: the
+// next that is takes it along. If the commit fails, or SQLite undoes the whole of it for the sake of
 // one, the others run again one by one.
 type lite struct {
 	w, r    *sql.DB
@@ -39,12 +41,21 @@ type lite struct {
 type job struct {
 	ctx   context.Context
 	f     func(querier) error
-	alone bool // not a transaction: a statement that must be in none
+	kind  jobKind
 	state atomic.Int32
 	err   error         // of f or of the commit
 	panic *fault        // of f
 	done  chan struct{} // closed by the writer
 }
+
+// jobKind says what a job asks of its commit.
+type jobKind int
+
+const (
+	synced   jobKind = iota // is on the disk when the job is done
+	unsynced                // may be lost with the power, and not otherwise: the kernel has it
+	alone                   // not a transaction: a statement that must be in none
+)
 
 // states of a job. From jobWaiting it goes to one of the others, and stays there.
 const (
@@ -115,9 +126,9 @@ func (l *lite) read(ctx context.Context, f func(querier) error) error {
 	return f(c)
 }
 
-// write runs f in a transaction and returns when it is committed. alone: f runs by itself, in no transaction.
-func (l *lite) write(ctx context.Context, alone bool, f func(querier) error) error {
-	j := &job{ctx: ctx, f: f, alone: alone, done: make(chan struct{})}
+// write runs f in a transaction, if it is not alone, and returns when it is committed.
+func (l *lite) write(ctx context.Context, kind jobKind, f func(querier) error) error {
+	j := &job{ctx: ctx, f: f, kind: kind, done: make(chan struct{})}
 	select {
 	case l.jobs <- j:
 	case <-l.ended:
@@ -175,8 +186,10 @@ func (c *liteConn) serve(batch []*job) {
 	for _, j := range batch {
 		switch {
 		case !j.state.CompareAndSwap(jobWaiting, jobRunning):
-		case j.alone:
-			j.run(c)
+		case j.kind == alone:
+			if j.err = c.sync(context.Background(), true); j.err == nil {
+				j.run(c)
+			}
 			close(j.done)
 		default:
 			together = append(together, j)
@@ -206,6 +219,9 @@ func (c *liteConn) commit(jobs []*job) (whole bool) {
 		jobs[0].err = err
 		return true
 	}
+	if err := c.sync(ctx, slices.ContainsFunc(jobs, func(j *job) bool { return j.kind != unsynced })); err != nil {
+		return fail(err)
+	}
 	if err := c.do(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return fail(err)
 	}
@@ -220,6 +236,24 @@ func (c *liteConn) commit(jobs []*job) (whole bool) {
 		return fail(err)
 	}
 	return true
+}
+
+// sync says whether the next commit waits for the disk. In WAL mode a commit that does syncs those before it as well, and a
+// checkpoint never overtakes the log's sync (https://sqlite.org/pragma.html#pragma_synchronous).
+func (c *liteConn) sync(ctx context.Context, on bool) error {
+	if c.lax == !on {
+		return nil
+	}
+	level := "NORMAL"
+	if on {
+		level = "FULL"
+	}
+	// Not prepared: SQLite does it while it compiles the statement.
+	if _, err := c.conn.ExecContext(ctx, "PRAGMA synchronous = "+level); err != nil {
+		return err
+	}
+	c.lax = !on
+	return nil
 }
 
 // each runs jobs in savepoints. An error means that the transaction is of no more use.
@@ -257,6 +291,7 @@ func (j *job) run(c *liteConn) (fine bool) {
 type liteConn struct {
 	conn       *sql.Conn
 	statements map[string]*sql.Stmt
+	lax        bool // commits are not synced
 }
 
 func connectLite(ctx context.Context, db *sql.DB) (*liteConn, error) {
@@ -266,7 +301,7 @@ func connectLite(ctx context.Context, db *sql.DB) (*liteConn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &liteConn{conn, map[string]*sql.Stmt{}}, nil
+	return &liteConn{conn: conn, statements: map[string]*sql.Stmt{}}, nil
 }
 
 func (c *liteConn) close() error {

@@ -32,7 +32,7 @@ func newCrowd(t *testing.T) *crowded {
 			t.Error(err)
 		}
 	})
-	if err := s.lite.write(t.Context(), false, func(q querier) error {
+	if err := s.lite.write(t.Context(), synced, func(q querier) error {
 		_, err := q.ExecContext(t.Context(), `CREATE TABLE notes (n INTEGER PRIMARY KEY)`)
 		return err
 	}); err != nil {
@@ -40,7 +40,7 @@ func newCrowd(t *testing.T) *crowded {
 	}
 	held := make(chan struct{})
 	c.wg.Go(func() {
-		if err := s.lite.write(t.Context(), false, func(querier) error { close(held); <-c.free; return nil }); err != nil {
+		if err := s.lite.write(t.Context(), synced, func(querier) error { close(held); <-c.free; return nil }); err != nil {
 			t.Error(err)
 		}
 	})
@@ -53,7 +53,7 @@ func (c *crowded) add(ctx context.Context, n int, then func(q querier) error, en
 	c.Helper()
 	before := len(c.s.lite.jobs)
 	c.wg.Go(func() {
-		ended(c.s.lite.write(ctx, false, func(q querier) error {
+		ended(c.s.lite.write(ctx, synced, func(q querier) error {
 			if _, err := q.ExecContext(context.Background(), `INSERT INTO notes (n) VALUES (?)`, n); err != nil {
 				return err
 			}
@@ -149,7 +149,7 @@ func TestAPanicInATransactionIsItsCallersAlone(t *testing.T) {
 				t.Errorf("recovered %v", v)
 			}
 		}()
-		_ = c.s.lite.write(t.Context(), false, func(querier) error { panic("a fault") })
+		_ = c.s.lite.write(t.Context(), synced, func(querier) error { panic("a fault") })
 		t.Error("the caller goes on")
 	})
 	for len(c.s.lite.jobs) == before {
@@ -189,7 +189,7 @@ func TestATransactionThatComesWithTheEndReturnsAtOnce(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
 	for range maxBatch + 1 { // more than wait in the queue
-		if err := s.lite.write(ctx, false, nothing); !errors.Is(err, errClosed) {
+		if err := s.lite.write(ctx, synced, nothing); !errors.Is(err, errClosed) {
 			t.Fatalf("got %v", err)
 		}
 	}

@@ -123,13 +123,14 @@ func (t *tx) lockRequest(host, id string) (p planRow, err error) {
 	return p, err
 }
 
-// Begin claims a request, before the provider is called. ErrRequestConflict: same id, other body. ErrNotYourTask,
+// Begin claims a request, before the provider is called. SQLite does not sync what it stores by itself, as nothing is answered
+// from it: who loses it with the power lost the call as well, and the same request asks anew. ErrRequestConflict: same id, other body. ErrNotYourTask,
 // ErrAttemptOver, ErrRevoked: nothing was stored.
 func (s *Store) Begin(ctx context.Context, sc Scope, r PlanRequest) (b Begun, err error) {
 	if err = check(sc.check(), r.check()); err != nil {
 		return Begun{}, err
 	}
-	err = s.write(ctx, sc, func(t *tx) error {
+	err = s.commit(ctx, sc, unsynced, func(t *tx) error {
 		if err := t.mayAsk(r.Host); err != nil {
 			return err
 		}

@@ -185,7 +185,7 @@ func (y *System) shrink(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, pruneBudget)
 	defer cancel()
 	for _, pragma := range []string{`PRAGMA incremental_vacuum`, `PRAGMA wal_checkpoint(TRUNCATE)`} {
-		if err := y.s.lite.write(ctx, true, func(q querier) error { return drain(ctx, q, pragma) }); err != nil {
+		if err := y.s.lite.write(ctx, alone, func(q querier) error { return drain(ctx, q, pragma) }); err != nil {
 			return err
 		}
 	}
