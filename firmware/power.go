@@ -12,6 +12,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 	conn "periph.io/x/conn/v3/gpio"
 
+	"phonerack/agent/phone"
 	"phonerack/firmware/store"
 	"phonerack/hal/board"
 	"phonerack/hal/gpio"
@@ -78,6 +79,7 @@ func (r *Rack) openPower(o Options) error {
 		return err
 	}
 	records := powerRecords{bucket}
+	r.gauges.marked = map[int]phone.Gauge{}
 	usb := &power.USB{Sysfs: r.config.USB.Sysfs}
 	var hubs power.Hubs = usb
 	outlets := o.Outlets
@@ -245,11 +247,6 @@ func (p onTheBus) Present(slots []int) (there []int) {
 	asking.Wait()
 	slices.Sort(there)
 	return there
-}
-
-// Charged implements power.Phones. What a battery did while its port was off is not known from one reading.
-func (onTheBus) Charged(context.Context, []int, time.Time, time.Time) power.Answer {
-	return power.Unknown
 }
 
 // present tells whether the slot's phone is on the bus, and answers if it can be asked.

@@ -126,6 +126,7 @@ type Rack struct {
 	slots      map[int]*slot
 	bus        *busWatch
 	power      *power.Supply        // nil if nothing can be switched
+	gauges     gauges               // of phones whose power is off, or was just now
 	lines      *gpio.Lines          // nil without a board file
 	pins       []*gpio.Pin          // that are given back at the end
 	tooMuch    map[string]*gpio.Pin // active while a hub takes too much, by its name

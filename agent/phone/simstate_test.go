@@ -121,6 +121,18 @@ func TestReadingsOfEachVersion(t *testing.T) {
 				if err != nil || b.Level != real.Level || b.Voltage != real.Voltage || b.Temperature != real.Temperature || b.Plugged != "usb" || b.Faked || b.Implausible != nil {
 					t.Errorf("battery %+v, %v", b, err)
 				}
+				before, err := p.Gauge(t.Context())
+				if err != nil || before.Stats == "" || before.Counter != real.Counter || before.Plugged != "usb" {
+					t.Errorf("gauge %+v, %v", before, err)
+				}
+				unplugged := real
+				unplugged.USB = false
+				s.device.SetBattery(unplugged)
+				time.Sleep(20 * time.Millisecond)
+				s.device.SetBattery(real)
+				if g, err := p.Gauge(t.Context()); err != nil || g.Stats != before.Stats || g.OnBattery-before.OnBattery < 20*time.Millisecond || g.OnBattery-before.OnBattery > time.Minute {
+					t.Errorf("after 20 ms on battery: %+v, %v", g, err)
+				}
 				sh(t, s, "dumpsys battery set level 3")
 				s.device.ChangeFaults(func(f *android.Faults) { f.Battery.Repeat = true })
 				if b, err = p.Battery(t.Context()); err != nil || b.Level != 3 || !b.Faked {

@@ -96,6 +96,9 @@ func (o *Outlet) cuts(path string) bool {
 	return under(o.Path) || under(o.Twin)
 }
 
+// isPort reports whether the outlet is a part of its hub, which itself keeps its power.
+func (o *Outlet) isPort() bool { return o.Path != o.HubPath }
+
 // Cut says what taking an outlet's power does, as far as it was seen.
 type Cut string
 
@@ -105,9 +108,10 @@ const (
 	LeavesBus Cut = "leaves_bus" // phones leave the bus; whether they charged is not known
 	Cuts      Cut = "cuts"       // phones leave the bus and do not charge
 
-	NoEffect Cut = "no_effect" // phones stay on the bus
-	DataOnly Cut = "data_only" // phones leave the bus and go on charging
-	Repowers Cut = "repowers"  // power comes back without being asked for, time after time
+	NoEffect  Cut = "no_effect"  // phones stay on the bus
+	DataOnly  Cut = "data_only"  // phones leave the bus and go on charging
+	Repowers  Cut = "repowers"   // power comes back without being asked for, time after time
+	ResetsHub Cut = "resets_hub" // the hub starts anew, with power for all its ports: others are disturbed, and nothing is cut
 )
 
 // Works reports whether the outlet may take the power: it is not known not to.
@@ -128,6 +132,8 @@ func (c Cut) String() string {
 		return "does not cut VBUS: phones lose the data only and go on charging"
 	case Repowers:
 		return "does not cut VBUS for long: the power comes back by itself"
+	case ResetsHub:
+		return "does not cut VBUS: the hub resets and powers all its ports"
 	}
 	return string(c)
 }

@@ -47,9 +47,13 @@ type Phones interface {
 	// Present gives those of the slots whose phone is on the bus: the kernel lists it, and, where that can be
 	// told, it answers. A port that was switched by a request may leave a dead phone on the list.
 	Present(slots []int) []int
-	// Charged tells whether the phones of the slots had power between two moments in which their outlet was
-	// off: they, or their batteries, say so afterwards, or by another way than USB. Unknown is an honest answer.
-	Charged(ctx context.Context, slots []int, from, to time.Time) Answer
+	// Mark has the phones of slots, whose outlet is about to be switched off, say what Charged compares with. It gives those
+	// that did.
+	Mark(ctx context.Context, slots []int) (marked []int)
+	// Charged tells whether the phones of the slots had power between two moments in which their outlet was off:
+	// they say so afterwards. Unknown is an honest answer; over is false while they have not been asked and may still
+	// come back to say it.
+	Charged(ctx context.Context, slots []int, from, to time.Time) (a Answer, over bool)
 }
 
 // Hubs tells when a hub has come anew; *USB is one.
@@ -84,6 +88,8 @@ type Supply struct {
 	room    chan struct{}            // a token for each of Config.Concurrent
 	wake    chan struct{}            // makes Run look at once
 
+	saving sync.Mutex // held from the making of a record until it is stored; before mu
+
 	mu          sync.Mutex // guards the following, and the fields of outlets that say so
 	nextOn      time.Time  // earliest moment for the next thing to be switched on
 	maintenance bool
@@ -96,6 +102,8 @@ type outlet struct {
 	// Guarded by Supply.mu.
 	record    Record
 	offAt     time.Time // when power was taken last; zero when that was before us and is not known
+	setAt     time.Time // when it was switched last
+	trial     *trial    // its phones have not said yet what the last taking did; nil for none
 	busy      string    // what is being done, "" for nothing
 	fault     error     // of the last operation
 	repowered int       // times that it had power without being asked for
@@ -245,22 +253,47 @@ func (s *Supply) Cycle(ctx context.Context, name string, by By) error {
 
 // want stores what is wanted before it is done.
 func (s *Supply) want(o *outlet, on bool) error {
-	s.mu.Lock()
-	r := o.record
-	s.mu.Unlock()
-	if r.On == on {
-		return nil
-	}
-	r.On = on
-	return s.save(o, r)
-}
-
-func (s *Supply) save(o *outlet, r Record) error {
-	if err := s.config.Store.Save(o.Name, r); err != nil {
+	if err := s.change(o, func(r *Record) { r.On = on }); err != nil {
 		return fmt.Errorf("store what is wanted of %s: %w", o.Name, err)
 	}
-	s.mu.Lock()
-	o.record = r
-	s.mu.Unlock()
 	return nil
+}
+
+// found remembers what switching an outlet off does. It returns nil, or a NotCutError when it takes no power.
+func (s *Supply) found(o *outlet, cut Cut) error {
+	err := s.change(o, func(r *Record) {
+		if r.Cut != cut {
+			s.log.Info("effect of switching off", "outlet", o.Name, "is", cut.String())
+		}
+		r.Cut = cut
+	})
+	if err != nil {
+		return fmt.Errorf("store what switching %s off does: %w", o.Name, err)
+	}
+	if !cut.Works() {
+		return &NotCutError{o.Name, cut}
+	}
+	return nil
+}
+
+// change stores a record that differs from the one before.
+func (s *Supply) change(o *outlet, f func(*Record)) error {
+	s.saving.Lock()
+	defer s.saving.Unlock()
+	was := s.recordOf(o)
+	r := was
+	if f(&r); r == was {
+		return nil
+	}
+	if err := s.config.Store.Save(o.Name, r); err != nil {
+		return err
+	}
+	s.note(o, func() { o.record = r })
+	return nil
+}
+
+func (s *Supply) recordOf(o *outlet) Record {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return o.record
 }

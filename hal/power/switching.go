@@ -15,7 +15,7 @@ const (
 	retryEvery = 500 * time.Millisecond // while hardware is silent
 	firstLook  = 20 * time.Millisecond  // kernels give power back after 10 ms and more (mvp/uhubctl#96)
 	lookEvery  = 100 * time.Millisecond // while power is off
-	maxOffs    = 3                      // times that power is taken again within one operation
+	maxOffs    = 3                      // times that power comes back within one operation, until that is its habit
 )
 
 // sleep waits, or gives the context's error.
@@ -79,11 +79,14 @@ func (s *Supply) turnOn(ctx context.Context, o *outlet) error {
 	if err := take(ctx, s.room); err != nil {
 		return err
 	}
-	defer func() { <-s.room }()
 	if err := sleep(ctx, time.Until(s.turn())); err != nil {
+		<-s.room
 		return err
 	}
-	if err := s.set(ctx, o, true); err != nil {
+	s.powered(o)
+	err := s.set(ctx, o, true)
+	time.AfterFunc(o.Settle, func() { <-s.room }) // the inrush goes on when nobody waits any more, or the hardware did not say
+	if err != nil {
 		return err
 	}
 	return sleep(ctx, o.Settle)
@@ -108,20 +111,29 @@ func (s *Supply) turn() time.Time {
 	return at
 }
 
+// errHubGone means that the hub of a port has left, or started anew, when the port was switched off.
+var errHubGone = errors.New("its hub has left the bus")
+
 // set tells hardware what to do until it says that it does it. After a cycle a hub may be silent, or
-// say that a port is off, for about three seconds (mvp/uhubctl#25).
+// say that a port is off, for about three seconds (mvp/uhubctl#25). A hub that went when its port was switched off is not told
+// again: that would be the next reset.
 func (s *Supply) set(ctx context.Context, o *outlet, on bool) error {
-	begin := time.Now()
+	begin, hub := time.Now(), s.hubOf(o)
 	for {
 		err := s.setOnce(ctx, o, on)
 		if err == nil {
 			s.note(o, func() {
 				o.silent = max(o.silent, time.Since(begin))
+				o.setAt = time.Now()
 				if !on {
-					o.offAt = time.Now()
+					o.offAt = o.setAt
 				}
 			})
 			return nil
+		}
+		if now := s.hubOf(o); !on && o.isPort() && hub.there && (!now.there || hub.came(now)) {
+			s.note(o, func() { o.offAt, o.setAt = time.Now(), time.Now() })
+			return errors.Join(errHubGone, err)
 		}
 		if time.Since(begin)+retryEvery > s.config.Silence {
 			return err
@@ -151,143 +163,4 @@ func (s *Supply) isOn(ctx context.Context, o *outlet) (on, ok bool) {
 	defer cancel()
 	on, err := o.Switch.On(ctx)
 	return on, err == nil
-}
-
-// turnOff takes the power of an outlet and looks for the effect.
-func (s *Supply) turnOff(ctx context.Context, o *outlet) error {
-	before := s.config.Phones.Present(o.Slots)
-	if err := s.cutOff(ctx, o); err != nil {
-		return err
-	}
-	from := time.Now()
-	seen, err := s.watchOff(ctx, o, before, s.config.Leave)
-	if err != nil {
-		return err
-	}
-	return s.conclude(ctx, o, before, seen, from, time.Now())
-}
-
-// cutOff switches off, with room among what is being switched.
-func (s *Supply) cutOff(ctx context.Context, o *outlet) error {
-	if err := take(ctx, s.room); err != nil {
-		return err
-	}
-	defer func() { <-s.room }()
-	return s.set(ctx, o, false)
-}
-
-// cycle takes the power and gives it back.
-func (s *Supply) cycle(ctx context.Context, o *outlet) error {
-	before := s.config.Phones.Present(o.Slots)
-	if err := s.cutOff(ctx, o); err != nil {
-		return err
-	}
-	from := time.Now()
-	seen, watchErr := s.watchOff(ctx, o, before, o.OffTime)
-	// From here on the outlet is off and must not stay so, whatever has ended.
-	finish, cancel := context.WithTimeout(context.WithoutCancel(ctx), board.MinOff+s.config.Silence+o.Settle+time.Minute)
-	defer cancel()
-	to := time.Now()
-	if err := s.turnOn(finish, o); err != nil {
-		return errors.Join(err, watchErr)
-	}
-	if watchErr != nil {
-		return watchErr
-	}
-	if err := s.awaitReturn(ctx, before); err != nil {
-		return err
-	}
-	return s.conclude(ctx, o, before, seen, from, to)
-}
-
-// awaitReturn waits until the phones are back, or could have been.
-func (s *Supply) awaitReturn(ctx context.Context, before []int) error {
-	end := time.Now().Add(s.config.Return)
-	for len(s.config.Phones.Present(before)) < len(before) && time.Now().Before(end) {
-		if err := sleep(ctx, lookEvery); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// seen is what was seen while an outlet was off.
-type seen struct {
-	left      bool // all phones have left the bus
-	repowered int  // times that the power came back
-}
-
-// watchOff looks at an outlet that is off for so long, and takes the power again when it comes back.
-func (s *Supply) watchOff(ctx context.Context, o *outlet, before []int, d time.Duration) (w seen, err error) {
-	end := time.Now().Add(d)
-	if err := sleep(ctx, firstLook); err != nil {
-		return w, err
-	}
-	for {
-		present := s.config.Phones.Present(before)
-		on, ok := s.isOn(ctx, o)
-		switch {
-		case ok && on, w.left && len(present) > 0:
-			w.repowered++
-			w.left = false
-			if err := s.takeAgain(ctx, o, w.repowered); err != nil {
-				return w, err
-			}
-		case len(present) == 0:
-			w.left = true
-		}
-		if w.repowered >= maxOffs || !time.Now().Before(end) {
-			break
-		}
-		if err := sleep(ctx, min(lookEvery, time.Until(end))); err != nil {
-			return w, err
-		}
-	}
-	return w, sleep(ctx, time.Until(end))
-}
-
-func (s *Supply) takeAgain(ctx context.Context, o *outlet, times int) error {
-	s.note(o, func() { o.repowered++ })
-	s.log.Warn("power came back by itself", "outlet", o.Name, "times", times)
-	if times >= maxOffs {
-		return nil
-	}
-	return s.set(ctx, o, false)
-}
-
-// conclude says what switching off does, as far as was seen, and remembers it.
-func (s *Supply) conclude(ctx context.Context, o *outlet, before []int, w seen, from, to time.Time) error {
-	s.mu.Lock()
-	r := o.record
-	s.mu.Unlock()
-	cut := r.Cut
-	switch {
-	case w.repowered >= maxOffs:
-		cut = Repowers
-	case len(before) == 0:
-	case !w.left:
-		cut = NoEffect
-	default:
-		switch s.config.Phones.Charged(ctx, before, from, to) {
-		case Yes:
-			cut = DataOnly
-		case No:
-			cut = Cuts
-		case Unknown:
-			if cut != Cuts && cut != DataOnly { // what was proved once is not forgotten
-				cut = LeavesBus
-			}
-		}
-	}
-	if cut != r.Cut {
-		s.log.Info("effect of switching off", "outlet", o.Name, "is", cut.String())
-		r.Cut = cut
-		if err := s.save(o, r); err != nil {
-			return err
-		}
-	}
-	if !cut.Works() {
-		return &NotCutError{o.Name, cut}
-	}
-	return nil
 }

@@ -3,6 +3,7 @@ package power
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 )
@@ -39,8 +40,12 @@ func (s *Supply) Run(ctx context.Context) error {
 		case <-s.wake:
 			otherwise = applied
 		}
+		s.hear(ctx)
 		anew := s.renewed(generations)
 		if len(anew) > 0 {
+			if !s.Maintenance() { // then hands may have done it
+				s.accuse(anew)
+			}
 			// A hub may be silent for three seconds, and its own power-up undoes what is done meanwhile.
 			if err := sleep(ctx, min(3*time.Second, s.config.Silence)); err != nil {
 				return err
@@ -84,6 +89,36 @@ func (s *Supply) renewed(generations map[string]int) map[string]bool {
 	return anew
 }
 
+// blameFor is how soon after a port was switched its hub enumerates when that was the reason: it is away for a second or two,
+// and looked for each Poll.
+const blameFor = 6 * time.Second
+
+// accuse names a port whose switching has just reset its hub. One that nobody looked at meanwhile is found here.
+func (s *Supply) accuse(anew map[string]bool) {
+	for _, o := range s.outlets {
+		if !anew[o.HubPath] || !o.isPort() || s.fedAnew(o) {
+			continue
+		}
+		s.mu.Lock()
+		guilty := o.busy == "" && !o.setAt.IsZero() && time.Since(o.setAt) < blameFor
+		s.mu.Unlock()
+		if !guilty {
+			continue
+		}
+		err := s.found(o, ResetsHub)
+		s.note(o, func() { o.fault = err })
+	}
+}
+
+// fedAnew reports whether something else that feeds the port's hub was switched just now.
+func (s *Supply) fedAnew(o *outlet) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.outlets, func(other *outlet) bool {
+		return other != o && other.cuts(o.HubPath) && (other.busy != "" || time.Since(other.setAt) < blameFor)
+	})
+}
+
 // putRight makes each outlet what is wanted of it, hubs beside each other.
 func (s *Supply) putRight(ctx context.Context, generations map[string]int, why func(*outlet) cause) {
 	var hubs sync.WaitGroup
@@ -104,7 +139,8 @@ func (s *Supply) putRight(ctx context.Context, generations map[string]int, why f
 func (s *Supply) putOutletRight(ctx context.Context, o *outlet, generation int, why cause) {
 	s.mu.Lock()
 	wanted, resting := o.record.On, time.Now().Before(o.restAfter)
-	skip := s.maintenance || resting
+	vain := !wanted && o.record.Cut == ResetsHub // each try would disturb all phones of the hub
+	skip := s.maintenance || resting || vain
 	s.mu.Unlock()
 	if skip || len(s.hubs[o.Hub]) > 0 { // or something is done on the hub just now
 		return
@@ -150,7 +186,7 @@ func (s *Supply) blame(o *outlet, why cause) (rested bool) {
 	if time.Since(o.wrongAt) > calm {
 		o.inARow = 0
 	}
-	o.wrongAt = time.Now()
+	o.wrongAt, o.trial = time.Now(), nil // whoever had power meanwhile cannot tell what off does
 	if o.inARow++; o.inARow > maxInARow {
 		o.inARow, o.restAfter, rested = 0, time.Now().Add(rest), true
 	}
@@ -176,10 +212,6 @@ func (s *Supply) leaveAlone(o *outlet, wanted bool) {
 		s.note(o, func() { o.fault = ErrNotSet })
 		return
 	}
-	s.mu.Lock()
-	r := o.record
-	s.mu.Unlock()
-	r.Cut = Repowers
-	err := s.save(o, r)
-	s.note(o, func() { o.fault = errors.Join(&NotCutError{o.Name, Repowers}, err) })
+	err := s.found(o, Repowers)
+	s.note(o, func() { o.fault = err })
 }

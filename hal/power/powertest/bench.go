@@ -212,8 +212,16 @@ func (b *Bench) Lose(outlet string) {
 	b.port(outlet).lost = true
 }
 
+// Mark implements power.Phones.
+func (b *Bench) Mark(_ context.Context, slots []int) []int {
+	if b.Blind {
+		return nil
+	}
+	return slots
+}
+
 // Charged implements power.Phones: phones of ports that lie say so, unless the bench is Blind.
-func (b *Bench) Charged(_ context.Context, slots []int, _, _ time.Time) power.Answer {
+func (b *Bench) Charged(_ context.Context, slots []int, _, _ time.Time) (power.Answer, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	answer := power.Unknown
@@ -222,11 +230,11 @@ func (b *Bench) Charged(_ context.Context, slots []int, _, _ time.Time) power.An
 			continue
 		}
 		if p.DataOnly || p.NoEffect {
-			return power.Yes
+			return power.Yes, true
 		}
 		answer = power.No
 	}
-	return answer
+	return answer, true
 }
 
 // Generation implements power.Hubs.

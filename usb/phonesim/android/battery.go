@@ -3,6 +3,7 @@ package android
 import (
 	"math"
 	"strconv"
+	"time"
 )
 
 // Reading is what the battery service tells of the battery.
@@ -38,10 +39,35 @@ type battery struct {
 	real    Reading
 	fake    Reading
 	stopped bool // the service tells fake and takes no updates
+
+	began time.Time     // of the statistics
+	ran   time.Duration // on battery since then, until the plug was seen last
+	since time.Time     // of when it runs on battery; zero while it is plugged in
 }
 
-func newBattery() battery {
-	return battery{real: Reading{
+// plug counts the time on battery. Statistics begin anew when a full phone is unplugged.
+func (b *battery) plug(now time.Time) {
+	switch plugged := b.shown().plugged() > 0; {
+	case plugged && !b.since.IsZero():
+		b.ran, b.since = b.onBattery(now), time.Time{}
+	case !plugged && b.since.IsZero():
+		if b.since = now; b.shown().Status == full {
+			b.began, b.ran = now, 0
+		}
+	}
+}
+
+func (b *battery) onBattery(now time.Time) time.Duration {
+	if b.since.IsZero() {
+		return b.ran
+	}
+	return b.ran + now.Sub(b.since)
+}
+
+const full = 5 // of Reading.Status
+
+func newBattery(now time.Time) battery {
+	return battery{began: now, real: Reading{
 		USB: true, Status: 2, Health: 2, Present: true, Level: 85, Voltage: 4186, Temperature: 286, Counter: 2844000, Technology: "Li-ion",
 	}}
 }
@@ -124,6 +150,7 @@ func (c *call) changeBattery(fn func(*Reading)) {
 func (d *Device) showBattery() {
 	d.mu.Lock()
 	r := d.battery.shown()
+	d.battery.plug(d.now())
 	d.mu.Unlock()
 	d.screen.SetBattery(r.Level, r.plugged() > 0)
 }
@@ -198,4 +225,20 @@ func (c *call) batteryState() {
 			"  charge counter: %d\n  Adaptive Fast Charging Settings: true\n  level: %d\n  status: %d\n",
 			r.Counter/1000, r.Level, r.Status)
 	}
+}
+
+// dumpBatteryStats gives, of the long checkin form, the time on battery, and little else.
+func dumpBatteryStats(c *call, args []string) int {
+	if len(args) == 0 || args[0] != "-c" && args[0] != "--checkin" {
+		c.printf("Battery History (0%% used, 0KB used of 4096KB):\n")
+		return 0
+	}
+	c.mu.Lock()
+	now := c.now()
+	ran, began, booted := c.battery.onBattery(now), c.battery.began, c.booted
+	c.mu.Unlock()
+	all := now.Sub(booted).Milliseconds()
+	c.printf("9,0,i,vers,36,212,SIM,SIM\n9,0,i,uid,1000,android\n9,0,l,bt,0,%d,%d,%d,%d,%d,%d,%d,4000,4000000,4000000,0\n9,0,l,gn,0,0,0,0,0,0,0,0,0,0\n",
+		ran.Milliseconds(), ran.Milliseconds(), all, all, began.UnixMilli(), ran.Milliseconds(), ran.Milliseconds())
+	return 0
 }

@@ -124,7 +124,7 @@ func New(c Config) (*Device, error) {
 	d := &Device{
 		config: c, release: r, screen: c.Screen, now: c.Clock,
 		faults: c.Faults, rng: rand.New(rand.NewPCG(c.Seed, 0x70686f6e65)),
-		battery: newBattery(), disabled: map[string]bool{}, pids: map[string]int{},
+		battery: newBattery(c.Clock()), disabled: map[string]bool{}, pids: map[string]int{},
 		installed: map[string]*installed{}, gone: map[string]bool{}, grants: map[string]map[string]bool{}, uids: map[string]int{},
 		sessions: map[int]*session{}, fresh: map[string]time.Time{},
 	}

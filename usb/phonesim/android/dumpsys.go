@@ -13,7 +13,7 @@ var dumps = map[string]func(c *call, args []string) int{
 	"activity":           dumpActivity,
 	"alarm":              dumpNothing("Current Alarm Manager state:\n"),
 	"battery":            dumpBattery,
-	"batterystats":       dumpNothing("Battery History (0% used, 0KB used of 4096KB):\n"),
+	"batterystats":       dumpBatteryStats,
 	"connectivity":       dumpNothing("NetworkProviders for:\n\nActive default network: 100\n"),
 	"cpuinfo":            dumpNothing("Load: 1.0 / 1.0 / 1.0\n1.2% TOTAL: 0.8% user + 0.4% kernel\n"),
 	"diskstats":          dumpDiskStats,
