@@ -57,13 +57,11 @@ func (r *Rack) newCare(every time.Duration, kernel bus.Records) error {
 		return err
 	}
 	for _, o := range r.outlets() {
-		if len(o.Slots) == 1 {
-			c.cut[o.Name] = o.Cut
-			if !o.Wanted {
-				c.keeper.Powered(o.Slots[0], false)
-			}
+		if len(o.Slots) == 1 && !o.Wanted {
+			c.keeper.Powered(o.Slots[0], false)
 		}
 	}
+	c.judge()
 	if c.hands, err = r.openHands(c.keeper); err != nil {
 		return err
 	}

@@ -30,7 +30,9 @@ func (r *Rack) places() []health.Place {
 		if o, ok := r.outletOf(n, false); ok {
 			p.PortPower = o.Cut.Works()
 		}
-		_, p.HubPower = r.outletOf(n, true)
+		if o, ok := r.outletOf(n, true); ok {
+			p.HubPower = o.Cut.Works()
+		}
 		all = append(all, p)
 	}
 	slices.SortFunc(all, func(a, b health.Place) int { return a.Slot - b.Slot })

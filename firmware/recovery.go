@@ -2,6 +2,7 @@ package firmware
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"phonerack/firmware/health"
@@ -57,6 +58,9 @@ func (c *care) carry(ctx context.Context, o health.Order) {
 	outcome := health.Done
 	if err != nil {
 		outcome = health.Failed
+		if _, lied := errors.AsType[*power.NotCutError](err); lied {
+			outcome = health.NotCut
+		}
 		c.log.Warn("an act of recovery failed", "slot", o.Slot, "act", o.Rung.String(), "err", err)
 	}
 	c.keeper.Done(o, outcome)
@@ -100,7 +104,11 @@ func (c *care) do(ctx context.Context, o health.Order, held *lease.Lease) error 
 		if !ok {
 			return errNoWay
 		}
-		return c.rack.power.Set(ctx, out.Name, o.Rung == health.Wake, power.Automatic)
+		err := c.rack.power.Set(ctx, out.Name, o.Rung == health.Wake, power.Automatic)
+		if _, lied := errors.AsType[*power.NotCutError](err); lied && o.Rung == health.Rest {
+			err = errors.Join(err, c.rack.power.Set(ctx, out.Name, true, power.Automatic)) // it is not fought for a rest that is none
+		}
+		return err
 	case health.CloseTCP, health.Undump:
 		return s.mend(ctx, o.Rung, held)
 	}
@@ -129,18 +137,27 @@ func (s *slot) mend(ctx context.Context, rung health.Rung, held *lease.Lease) er
 	return err
 }
 
-// judge tells the keeper what was found out about ports.
+// judge tells the keeper what was found out about ports and hubs.
 func (c *care) judge() {
 	for _, o := range c.rack.outlets() {
-		if len(o.Slots) != 1 {
+		if len(o.Slots) == 0 {
 			continue
 		}
 		c.mu.Lock()
 		before := c.cut[o.Name]
 		c.cut[o.Name] = o.Cut
 		c.mu.Unlock()
-		if before != o.Cut {
-			c.keeper.Switchable(o.Slots[0], o.Cut.Works())
+		if before == o.Cut {
+			continue
 		}
+		lie := health.Truthful
+		if !o.Cut.Works() {
+			lie = health.Lie(o.Cut)
+		}
+		tell := c.keeper.Switchable
+		if len(o.Slots) > 1 {
+			tell = c.keeper.HubSwitchable
+		}
+		tell(o.Slots[0], lie)
 	}
 }

@@ -128,7 +128,7 @@ func TestUH319_APortThatDoesNotCutPowerIsNotReliedOn(t *testing.T) {
 	if b.rungsOf(1) != "rest" || b.state(1) != Attention || !b.has(1, "port_not_cut") {
 		t.Errorf("the phone answers, and the slot is %s: %v", b.state(1), b.acts)
 	}
-	b.Switchable(1, false)
+	b.Switchable(1, NoEffect)
 	b.Battery(1, charge(90, 300))
 	b.phones[1] = gone(1)
 	b.pass(time.Hour)

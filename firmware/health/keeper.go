@@ -54,6 +54,7 @@ type hub struct {
 	path   string
 	slots  []*place
 	busy   *Order  // the one that is being carried out
+	lie    Lie     // what its power does instead of going
 	cycles []entry // its power cycles, newest last
 }
 
@@ -75,6 +76,7 @@ type place struct {
 	losses    []time.Duration
 	leased    bool
 	hands     bool // maintenance of this slot
+	lie       Lie  // what the port's power does instead of going
 	notCut    bool // its port was off, and the phone stayed
 	present   int  // looks in a row that saw a phone at a port that is off
 	dirty     bool // its record is to be written with the next orders
@@ -164,12 +166,6 @@ func (k *Keeper) Leased(slot int, is bool) {
 	if s := k.at(slot); s != nil {
 		s.leased = is
 	}
-}
-
-// Switchable tells what was found out about a port: one that does not cut VBUS is not used to recover or rest a phone
-// (UH#319, UH#617). The board's word counts until then.
-func (k *Keeper) Switchable(slot int, is bool) {
-	k.with(slot, func(s *place, _ time.Duration) { s.PortPower, s.notCut = is, false })
 }
 
 // Maintain switches maintenance of a slot, or of the whole rack for slot 0. In maintenance no order is given.

@@ -53,6 +53,7 @@ type Outcome string
 const (
 	Done    Outcome = "done"    // carried out; whether it helped is for the next look to say
 	Failed  Outcome = "failed"  // could not be carried out
+	NotCut  Outcome = "not_cut" // power was switched, and the phone had it all the same
 	Refused Outcome = "refused" // the lease was not to be had: it does not count
 	Lost    Outcome = "lost"    // nobody reported in time
 )

@@ -106,20 +106,25 @@ func (k *Keeper) extras(s *place, now time.Duration) []Finding {
 	if n := len(recent(slices.Clone(s.losses), now-time.Hour)); n >= k.o.Config.Ladder.Flaps {
 		all = append(all, finding("cable_suspect", map[string]any{"slot": s.Slot, "losses": n}))
 	}
-	if s.notCut {
+	if f, is := portLie(s.lie, s.Slot); is {
+		all = append(all, f)
+	} else if s.notCut {
 		all = append(all, finding("port_not_cut", map[string]any{"slot": s.Slot}))
 	}
 	slices.SortFunc(all, func(a, b Finding) int { return cmp.Compare(a.Code, b.Code) })
 	return slices.CompactFunc(all, func(a, b Finding) bool { return a.Code == b.Code })
 }
 
-// Hubs are the hubs of which all phones are gone, two at least: then the hub, its supply or its cable is at fault, and
-// hardly the phones.
+// Hubs are the hubs that lie about their power, and those of which all phones are gone, two at least: then the hub, its supply
+// or its cable is at fault, and hardly the phones.
 func (k *Keeper) Hubs() []Finding {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	var all []Finding
 	for path, h := range k.hubs {
+		if f, is := hubLie(h.lie, path); is {
+			all = append(all, f)
+		}
 		expected, gone := 0, 0
 		for _, s := range h.slots {
 			if s.phone != "" && s.care.power {
@@ -133,7 +138,9 @@ func (k *Keeper) Hubs() []Finding {
 			all = append(all, finding("hub_lost", map[string]any{"hub": path, "count": gone}))
 		}
 	}
-	slices.SortFunc(all, func(a, b Finding) int { return cmp.Compare(a.Args["hub"].(string), b.Args["hub"].(string)) })
+	slices.SortFunc(all, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(a.Args["hub"].(string), b.Args["hub"].(string)), cmp.Compare(a.Code, b.Code))
+	})
 	return all
 }
 

@@ -259,8 +259,30 @@ func (s *Supply) want(o *outlet, on bool) error {
 	return nil
 }
 
-// found remembers what switching an outlet off does. It returns nil, or a NotCutError when it takes no power.
+// found remembers what switching an outlet off does. It returns nil, or a NotCutError when it takes no power. That a hub resets,
+// or does not any more, holds for all its ports: each further one would take all its phones away to be found out.
 func (s *Supply) found(o *outlet, cut Cut) error {
+	was := s.recordOf(o).Cut
+	err := s.remember(o, cut)
+	for _, other := range s.outlets {
+		switch {
+		case other == o || other.Hub != o.Hub || !other.isPort():
+		case cut == ResetsHub:
+			err = errors.Join(err, s.remember(other, cut))
+		case was == ResetsHub && cut.Works() && s.recordOf(other).Cut == was:
+			err = errors.Join(err, s.remember(other, Unseen))
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if !cut.Works() {
+		return &NotCutError{o.Name, cut}
+	}
+	return nil
+}
+
+func (s *Supply) remember(o *outlet, cut Cut) error {
 	err := s.change(o, func(r *Record) {
 		if r.Cut != cut {
 			s.log.Info("effect of switching off", "outlet", o.Name, "is", cut.String())
@@ -269,9 +291,6 @@ func (s *Supply) found(o *outlet, cut Cut) error {
 	})
 	if err != nil {
 		return fmt.Errorf("store what switching %s off does: %w", o.Name, err)
-	}
-	if !cut.Works() {
-		return &NotCutError{o.Name, cut}
 	}
 	return nil
 }

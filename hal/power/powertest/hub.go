@@ -59,12 +59,13 @@ const (
 	hubBus     = 1
 	firstDev   = 7
 	portsOfHub = 15 // more than any hub has
+	usualAway  = 500 * time.Millisecond
 )
 
 // NewHub makes a hub with all ports on at a port path, such as "1-1", in an empty folder that stands for sysfs.
 func NewHub(root, path string, ports int, habits Habits) (*Hub, error) {
 	h := &Hub{path: path, root: root, habits: habits, address: firstDev, ports: make([]hubPort, min(ports, portsOfHub))}
-	h.habits.Away = cmp.Or(h.habits.Away, 500*time.Millisecond)
+	h.habits.Away = cmp.Or(habits.Away, usualAway)
 	for i := range h.ports {
 		h.ports[i].on, h.ports[i].vbus, h.ports[i].listed = true, true, true
 	}
@@ -94,7 +95,15 @@ func (h *Hub) Plug(port int, p Phone) {
 	h.ports[port-1].phone = p
 }
 
-// Switched lists what was asked of ports, as "3 off". VBUS reports whether a port has power, whatever it says.
+// SetHabits puts another hub in its place.
+func (h *Hub) SetHabits(habits Habits) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.habits = habits
+	h.habits.Away = cmp.Or(habits.Away, usualAway)
+}
+
+// Switched lists what was asked of ports, as "3 off".
 func (h *Hub) Switched() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
