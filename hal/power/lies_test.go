@@ -64,16 +64,17 @@ func (g group) Mark(_ context.Context, slots []int) []int {
 
 // Charged has only phones that are back say how long they have run on battery.
 func (g group) Charged(_ context.Context, slots []int, from, to time.Time) (power.Answer, bool) {
-	for _, n := range g.Present(slots) {
-		g[n].mu.Lock()
-		ran := g[n].ran - g[n].marked
-		g[n].mu.Unlock()
-		if ran >= to.Sub(from)/2 {
-			return power.No, true
-		}
-		return power.Yes, true
+	there := g.Present(slots)
+	if len(there) == 0 {
+		return power.Unknown, false
 	}
-	return power.Unknown, false
+	b := g[there[0]]
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.ran-b.marked >= to.Sub(from)/2 {
+		return power.No, true
+	}
+	return power.Yes, true
 }
 
 // lyingHub is a hub of two phones over control transfers, switched port by port.
