@@ -54,6 +54,8 @@ func greetSeen(err error) health.Greet {
 		return health.GreetOK
 	case errors.Is(err, adb.ErrUnauthorized):
 		return health.GreetAsked
+	case errors.Is(err, adb.ErrStall):
+		return health.GreetStalled
 	case errors.Is(err, adb.ErrTimeout):
 		return health.GreetSilent
 	case errors.Is(err, adb.ErrProtocol), errors.Is(err, adb.ErrTLS):
@@ -77,14 +79,20 @@ func shellSeen(err error) health.Shell {
 	return ""
 }
 
+// broke notes that the link of a phone that had answered is gone.
+func (s *slot) broke(err error) {
+	s.look.Shell, s.look.Stall = health.ShellLost, errors.Is(err, adb.ErrStall)
+}
+
 // probe asks the phone a harmless question, and notes what that shows.
 func (s *slot) probe(ctx context.Context, conn *adb.Conn) error {
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, s.patience)
 	defer cancel()
 	answer, err := conn.Shell(ctx, "getprop sys.boot_completed")
 	if err != nil && ctx.Err() == context.Canceled {
 		return err // nobody has waited for the answer
 	}
+	s.look.Stall = errors.Is(err, adb.ErrStall)
 	s.look.Shell, s.look.Booted = shellSeen(err), strings.TrimSpace(string(answer.Stdout)) == "1"
 	return err
 }
@@ -204,6 +212,8 @@ func (s *slot) carry(ctx context.Context, e errand) {
 	case health.Reopen: // it was closed, and is opened next
 	case health.Resync:
 		s.anew = true
+	case health.ClearHalt:
+		err = s.clearHalt(ctx)
 	case health.Reset:
 		err = s.reset(ctx)
 	case health.Reboot:
@@ -215,19 +225,46 @@ func (s *slot) carry(ctx context.Context, e errand) {
 }
 
 func (s *slot) reset(ctx context.Context) error {
+	host, d, err := onUSB[resetter](s)
+	if err != nil {
+		return err
+	}
+	return host.Reset(ctx, d)
+}
+
+// unhalter is a Dialer that can clear the halt of a phone's endpoints; *usblink.Host is one.
+type unhalter interface {
+	ClearHalt(ctx context.Context, d bus.Device) error
+}
+
+// errNoStall means that nothing is halted, as far as was seen last: clearing a healthy endpoint breaks phones.
+var errNoStall = errors.New("the phone has not stalled")
+
+func (s *slot) clearHalt(ctx context.Context) error {
+	if !s.look.Stall {
+		return errNoStall
+	}
+	host, d, err := onUSB[unhalter](s)
+	if err != nil {
+		return err
+	}
+	return host.ClearHalt(ctx, d)
+}
+
+// onUSB gives the phone that is plugged in, and the Dialer if it can do more than open it.
+func onUSB[T any](s *slot) (host T, d bus.Device, err error) {
 	usb, ok := s.source.(*usbSource)
 	if !ok {
-		return errNoWay
+		return host, d, errNoWay
 	}
-	host, ok := usb.dialer.(resetter)
-	if !ok {
-		return errNoWay
+	if host, ok = usb.dialer.(T); !ok {
+		return host, d, errNoWay
 	}
 	d, _, here := usb.present()
 	if !here {
-		return errUnplugged
+		return host, d, errUnplugged
 	}
-	return host.Reset(ctx, d)
+	return host, d, nil
 }
 
 // restart has a phone whose link is closed start anew: it answers CNXN, and adbd needs nothing else for it.

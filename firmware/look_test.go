@@ -29,6 +29,7 @@ func TestWhatErrorsShow(t *testing.T) {
 		{adb.ErrTimeout, health.OpenFailed, health.GreetSilent, health.ShellSilent},
 		{adb.ErrProtocol, health.OpenFailed, health.GreetGarbled, ""},
 		{adb.ErrTLS, health.OpenFailed, health.GreetGarbled, ""},
+		{fmt.Errorf("%w: %w", adb.ErrDisconnected, adb.ErrStall), "", health.GreetStalled, health.ShellLost},
 		{adb.ErrRefused, health.OpenFailed, "", health.ShellRefused},
 		{context.DeadlineExceeded, health.OpenFailed, "", health.ShellSilent},
 	} {
@@ -46,7 +47,7 @@ func TestWhatErrorsShow(t *testing.T) {
 
 func TestWhetherAdbdListensOnTCP(t *testing.T) {
 	for text, want := range map[string]bool{
-		"\n\n": false, "-1\n\n": false, "0\n0\n": false, "5555\n\n": true, "\r\n5555\r\n": true, "": false, "getprop: not found\n": false,
+		"\n\n": false, "-1\n\n": false, "0\n0\n": false, "0\n5555\n": false, "5555\n0\n": true, "5555\n\n": true, "\r\n5555\r\n": true, "": false, "getprop: not found\n": false,
 	} {
 		if got := listens(adb.Result{Stdout: []byte(text)}); got != want {
 			t.Errorf("%q: %v", text, got)

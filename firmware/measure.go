@@ -43,11 +43,13 @@ func (s *slot) examine(ctx context.Context, l *live) {
 	}
 }
 
-// listens tells whether one of adbd's two properties names a port (AOSP, adb/daemon/main.cpp); -1 and 0 are none.
+// listens tells whether adbd listens on TCP, from its two properties, a line each. As in adbd, the second counts only while the
+// first is not set (AOSP, adb/daemon/main.cpp); 0 and -1 are no port.
 func listens(answer adb.Result) bool {
 	for line := range strings.Lines(string(answer.Stdout)) {
-		if port, err := strconv.Atoi(strings.TrimSpace(line)); err == nil && port > 0 {
-			return true
+		if line = strings.TrimSpace(line); line != "" {
+			port, err := strconv.Atoi(line)
+			return err == nil && port > 0
 		}
 	}
 	return false

@@ -1,6 +1,7 @@
 package firmware
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -85,6 +86,7 @@ type Options struct {
 	Holder func(context.Context, bus.Device) string
 
 	CareInterval time.Duration // between two rounds of looking after the slots; 0 is a second
+	Patience     time.Duration // that a phone has for the answer to a harmless question; 0 is 20 s
 	StoreBound   time.Duration // within which the store and the link have to show progress; 0 is a minute
 
 	// OnReady is called when the control socket answers; may be nil.
@@ -265,6 +267,7 @@ func (r *Rack) furnish(o Options, hello adb.Options) {
 		r.slots[s.Slot] = newSlot(s.Slot, "", streamSource{s}, r, r.greeting(hello, s.Slot))
 	}
 	for _, s := range r.slots {
+		s.patience = cmp.Or(o.Patience, probeTimeout)
 		if s.keys, s.holder = r.keys, o.Holder; s.holder == nil {
 			in := bus.Places{Sysfs: r.config.USB.Sysfs}
 			s.holder = func(ctx context.Context, d bus.Device) string { return bus.Holder(ctx, in, d) }

@@ -15,12 +15,12 @@ import (
 )
 
 const (
-	openTimeout   = 15 * time.Second
-	attachTimeout = 90 * time.Second
-	closeTimeout  = 3 * time.Second
+	openTimeout  = 15 * time.Second
+	closeTimeout = 3 * time.Second
 
-	probeTimeout  = 20 * time.Second
-	probeFailures = 3 // in a row make a phone lost
+	probeTimeout  = 20 * time.Second // that a harmless question may take; Options.Patience changes it
+	attachFactor  = 9                // halves of it that may take what is asked of a phone that has come: 90 s
+	probeFailures = 3                // in a row make a phone lost
 )
 
 // session uses one phone from its link to its end. It returns when the phone cannot be used, is lost or unplugged, or
@@ -77,7 +77,7 @@ func (s *slot) connect(ctx context.Context, serial string) (*live, error) {
 	s.named(serial)
 	// Connect has a bound of its own for a silent phone; a person may take as long as the phone is plugged in.
 	conn, err := adb.Connect(ctx, link, s.hello)
-	s.look.Greet = greetSeen(err)
+	s.look.Greet, s.look.Stall = greetSeen(err), errors.Is(err, adb.ErrStall)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +94,7 @@ func (s *slot) connect(ctx context.Context, serial string) (*live, error) {
 
 // attach looks what a connected phone is and enters the state for it. It fails only if the connection has.
 func (s *slot) attach(ctx context.Context, conn *adb.Conn, serial string) (*live, error) {
-	attachCtx, cancel := context.WithTimeout(ctx, attachTimeout)
+	attachCtx, cancel := context.WithTimeout(ctx, s.patience*attachFactor/2)
 	defer cancel()
 	helper := appium.New(conn, appium.Options{Logger: s.log})
 	p, err := phone.Attach(attachCtx, conn, phone.Options{Serial: serial, Strategies: s.knownWays(serial), Helpers: helper, Logger: s.log})
@@ -109,7 +109,7 @@ func (s *slot) attach(ctx context.Context, conn *adb.Conn, serial string) (*live
 		s.tell()
 		return l, nil
 	case conn.Err() != nil, ctx.Err() != nil:
-		s.look.Shell = health.ShellLost
+		s.broke(conn.Err())
 		return nil, fmt.Errorf("probe the phone: %w", err)
 	}
 	if err := s.probe(ctx, conn); err != nil {
@@ -130,7 +130,7 @@ func (s *slot) watch(ctx context.Context, l *live) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-l.conn.Done():
-			s.look.Shell = health.ShellLost
+			s.broke(l.conn.Err())
 			return l.conn.Err()
 		case e := <-s.errands:
 			return errErrand{e}

@@ -50,6 +50,7 @@ type slot struct {
 	saw      func(slot int, l health.Look)
 	measured func(slot int, m measures)
 	every    time.Duration  // between two readings of the battery
+	patience time.Duration  // that a phone has for the answer to a harmless question
 	asked    chan struct{}  // a look is due; takes one signal, never closed
 	errands  chan errand    // of recovery; never closed
 	progress *watchdog.Part // is told while the owner works and waits; nil without a watchdog

@@ -50,6 +50,7 @@ const (
 	GreetSilent  Greet = "silent"
 	GreetAsked   Greet = "asked"   // it sent AUTH, and accepted no key
 	GreetGarbled Greet = "garbled" // it sent what is no CNXN and no AUTH
+	GreetStalled Greet = "stalled" // it has halted an endpoint
 )
 
 // Shell is how a harmless command went.
@@ -131,7 +132,7 @@ func classifyOpen(l Look) Diagnosis {
 
 func classifyGreet(l Look) Diagnosis {
 	switch l.Greet {
-	case GreetSilent, GreetGarbled:
+	case GreetSilent, GreetGarbled, GreetStalled:
 		return Offline
 	case GreetAsked:
 		return Unauthorized

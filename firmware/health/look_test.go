@@ -24,6 +24,7 @@ func TestClassify(t *testing.T) {
 		{"the interface was not opened", Look{Bus: BusADB}, true, Unknown},
 		{"it was opened and not greeted", Look{Bus: BusADB, Open: OpenOK}, true, Unknown},
 		{"appium-adb#499, GADS#295: silent at CNXN is offline", change(func(l *Look) { l.Greet = GreetSilent }), true, Offline},
+		{"a halted endpoint", change(func(l *Look) { l.Greet = GreetStalled }), true, Offline},
 		{"stale data instead of CNXN", change(func(l *Look) { l.Greet = GreetGarbled }), true, Offline},
 		{"libusb fails to open", Look{Bus: BusADB, Open: OpenFailed}, true, Offline},
 		{"flutter#149362, scrcpy#6060: AUTH without a key", change(func(l *Look) { l.Greet = GreetAsked }), true, Unauthorized},

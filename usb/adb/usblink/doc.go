@@ -12,10 +12,10 @@
 //
 // It never detaches kernel drivers, never changes the configuration, and sends
 // SET_INTERFACE only when ADB sits on an alternate setting other than 0 (on
-// some Pixels it breaks every later transfer). It never clears a halt: gousb
-// cannot, and clearing an endpoint that is not halted broke bulk transfers on
-// several phones. After a stall (adb.ErrStall) the way back is [Host.Reset] and
-// then a power cycle of the port.
+// some Pixels it breaks every later transfer). It clears a halt when it is told to
+// and where there is one only: clearing an endpoint that is not halted broke bulk
+// transfers on several phones. After a stall (adb.ErrStall) the ways back are
+// [Host.ClearHalt], then [Host.Reset], then a power cycle of the port.
 //
 // # Blocking
 //
