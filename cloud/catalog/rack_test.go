@@ -2,6 +2,7 @@ package catalog_test
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -131,5 +132,30 @@ func TestSpec000_ARackFollowsThePlatform(t *testing.T) {
 	p.must(p.store.RevokeHost(ctx, anna.Scope(), "r1"))
 	if err := c.Sync(ctx); !wire.Is(err, wire.Unauthenticated) {
 		t.Errorf("a revoked rack: %v", err)
+	}
+}
+
+// TestAGrantIsToSomebodyWhoAsks: a name that is spelt wrong would be a grant to nobody, and nothing would say so.
+func TestAGrantIsToSomebodyWhoAsks(t *testing.T) {
+	p := newPlatform(t)
+	p.subscribe("social")
+	for agent, fits := range map[string]bool{
+		"": true, "task": true, "person": true, "mcp": true, "mcp-desk": true,
+		"tasks": false, "Task": false, "mcp-": false, "mcp-Desk": false, "desk": false, "all": false,
+	} {
+		if err := p.Grant(t.Context(), anna, "social", catalog.Grant{Agent: agent}); (err == nil) != fits || err != nil && !wire.Is(err, wire.BadRequest) {
+			t.Errorf("%q: %v", agent, err)
+		}
+	}
+	for says, g := range map[string]struct {
+		id string
+		catalog.Grant
+	}{
+		"rack r9": {"social", catalog.Grant{Rack: "r9"}}, "subscription nobody": {"nobody", catalog.Grant{Rack: "r1"}},
+	} {
+		err := p.Grant(t.Context(), anna, g.id, g.Grant)
+		if r, ok := errors.AsType[*wire.Refusal](err); !ok || !strings.Contains(r.Sentence("en"), "there is no "+says+" here") {
+			t.Errorf("%s: %v", says, err)
+		}
 	}
 }

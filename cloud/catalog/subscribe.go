@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"phonerack/agent/skill/model"
@@ -77,11 +78,33 @@ func (c *Catalog) SetSubscription(ctx context.Context, op fleet.Operator, id str
 	return nil
 }
 
+// checkAgent refuses a grant to a name under which nobody asks: it would be stored, and nobody would get anything. The names
+// are those of agent/skill, which the cloud does not import.
+func (g Grant) checkAgent() error {
+	switch g.Agent {
+	case "", "task", "person", "mcp":
+		return nil
+	}
+	if name, ok := strings.CutPrefix(g.Agent, "mcp-"); ok && name != "" && wire.ValidID(name) {
+		return nil
+	}
+	return wire.Refuse(wire.BadRequest, map[string]any{"reason": fmt.Sprintf(
+		"nobody asks as the agent %.80q: it is one of task, person, mcp, and mcp-NAME for the token of that name (a-z, 0-9 and dash)", g.Agent)})
+}
+
 // Grant gives a subscription to somebody.
 func (c *Catalog) Grant(ctx context.Context, op fleet.Operator, id string, g Grant) error {
+	if err := g.checkAgent(); err != nil {
+		return err
+	}
 	changed, err := c.store.Grant(ctx, op.Scope(), store.Grant{Subscription: id, Rack: g.Rack, Agent: g.Agent})
+	if errors.Is(err, store.ErrNotFound) {
+		if _, gone := c.store.Subscription(ctx, op.Scope(), id); gone == nil {
+			return fleet.Named(err, "rack", g.Rack)
+		}
+	}
 	if err != nil {
-		return fleet.Named(err, "subscription or rack", id+" "+g.Rack)
+		return fleet.Named(err, "subscription", id)
 	}
 	if changed {
 		c.tellOf(ctx, op, g.Rack, id, func(*wire.SkillChanged, bool) {})

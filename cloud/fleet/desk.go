@@ -64,6 +64,12 @@ func (f *Fleet) Submit(ctx context.Context, op Operator, n NewTask) (task Task, 
 	if err != nil {
 		return Task{}, false, err
 	}
+	if id := n.Task.Target.Rack; id != "" {
+		// A task for a rack that was never here would wait for ever. One for a revoked rack is taken: the key of an earlier one may be meant.
+		if _, err := f.store.Host(ctx, op.Scope(), id); err != nil {
+			return Task{}, false, Named(err, "rack", id)
+		}
+	}
 	body, err := json.Marshal(n.Task)
 	if err != nil {
 		return Task{}, false, bad("the task cannot be stored")

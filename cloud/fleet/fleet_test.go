@@ -31,6 +31,7 @@ func TestATaskThatCannotBeIsNotQueued(t *testing.T) {
 		"a start that is no date":    {wire.Task{Goal: "g", NotBefore: 1 << 60}, wire.BadRequest},
 		"many skills":                {wire.Task{Goal: "g", Skills: many}, wire.BadRequest},
 		"a rack that is none":        {wire.Task{Goal: "g", Target: wire.Target{Rack: "No Id"}}, wire.BadRequest},
+		"a rack that is not known":   {wire.Task{Goal: "g", Target: wire.Target{Rack: "r9"}}, wire.NotFound},
 		"a slot that is none":        {wire.Task{Goal: "g", Target: wire.Target{Slot: -1}}, wire.BadRequest},
 		"a file without a hash":      {wire.Task{Goal: "g", Inputs: []wire.Input{{Name: "a.pdf"}}}, wire.BadRequest},
 		"a file that is not here":    {wire.Task{Goal: "g", Inputs: []wire.Input{{Name: "a.pdf", SHA256: strings.Repeat("0", 64)}}}, wire.BadRequest},
