@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -91,6 +92,25 @@ func (s *site) admin(method, path string, body any) (int, json.RawMessage) {
 	}
 	answer, raw, _ := s.send(s.server.Local(), method, "/v1/admin/"+path+glue+"tenant=acme", "", body)
 	return answer.StatusCode, raw
+}
+
+// TestTheDescriptionHasEachCommand: a client that is made from the description could send no other one.
+func TestTheDescriptionHasEachCommand(t *testing.T) {
+	var doc struct {
+		Components struct {
+			Schemas struct {
+				NewCommand struct {
+					Properties struct{ Name struct{ Enum []string } }
+				}
+			}
+		}
+	}
+	if err := json.Unmarshal(must(openAPI())(t), &doc); err != nil {
+		t.Fatal(err)
+	}
+	if names := doc.Components.Schemas.NewCommand.Properties.Name.Enum; !slices.Equal(names, fleet.Orders()) {
+		t.Errorf("the description has %q, the commands are %q", names, fleet.Orders())
+	}
 }
 
 // TestEachOperationKeepsToItsDescription goes once through all that operators can do; site.send compares.
