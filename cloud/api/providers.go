@@ -116,6 +116,9 @@ func (p Profiles) Rotate(ctx context.Context, sc store.Scope, name, key string) 
 	if err != nil {
 		return Provider{}, err
 	}
+	if key == "" {
+		return Provider{}, wire.Refuse(wire.BadRequest, map[string]any{"reason": fmt.Sprintf("there is no new key for the profile %q, which is of the provider %s", profile.Name, profile.Provider)})
+	}
 	secret := vault.NewSecret([]byte(key))
 	if err := planner.CheckProfile(profile, secret); err != nil {
 		return Provider{}, err

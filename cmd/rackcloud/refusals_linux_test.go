@@ -82,6 +82,7 @@ func TestBadInputToEachCommandIsOneClearSentence(t *testing.T) {
 		{"provider activate of nobody", []string{"provider", "activate", "nobody"}, exitRefused, "nobody"},
 		{"provider rotate of nobody", []string{"provider", "rotate", "nobody", "--key", key}, exitRefused, "nobody"},
 		{"provider rotate with nothing", []string{"provider", "rotate", "model", "--key", "-"}, exitRefused, "key"},
+		{"provider rotate of one without a key, with nothing", []string{"provider", "rotate", "demo", "--key", "-"}, exitRefused, "no new key"},
 		{"provider rotate of one without a key", []string{"provider", "rotate", "demo", "--key", key}, exitRefused, "key"},
 
 		{"task submit without a goal", []string{"task", "submit"}, exitUsage, "--goal"},
