@@ -3,12 +3,16 @@ package mcp
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"phonerack/sync/wire"
 )
 
 // lastWords is how long a client that says nothing more is still answered. Then
@@ -17,13 +21,15 @@ const lastWords = 2 * time.Second
 
 // Converse answers one client over a byte stream, a message a line, until the
 // client ends it, ctx ends or the server is closed. in is closed if it can be, out
-// is not.
+// is not. What is no message ends it with a refusal: where the next one begins,
+// nobody knows.
 func (s *Server) Converse(ctx context.Context, caller Caller, in io.Reader, out io.Writer) error {
 	ctx, cancel := context.WithCancel(withCaller(ctx, caller))
 	defer cancel()
 	defer context.AfterFunc(s.life, cancel)()
-	lines := &mcp.IOTransport{Reader: closing(in), Writer: outlet{out}, MaxLineLength: maxMessage}
-	session, err := s.sdk.Connect(ctx, patient{lines}, nil)
+	source := &inlet{ReadCloser: closing(in)}
+	lines := &mcp.IOTransport{Reader: source, Writer: outlet{out}, MaxLineLength: maxMessage}
+	session, err := s.sdk.Connect(ctx, patient{lines, source}, nil)
 	if err != nil {
 		return err
 	}
@@ -50,6 +56,21 @@ func closing(r io.Reader) io.ReadCloser {
 	return io.NopCloser(r)
 }
 
+// inlet keeps the error with which the client's bytes ended.
+type inlet struct {
+	io.ReadCloser
+	err atomic.Pointer[error]
+}
+
+// Read implements io.Reader.
+func (i *inlet) Read(p []byte) (int, error) {
+	n, err := i.ReadCloser.Read(p)
+	if err != nil {
+		i.err.CompareAndSwap(nil, &err)
+	}
+	return n, err
+}
+
 // outlet is a writer that its owner closes.
 type outlet struct{ io.Writer }
 
@@ -57,15 +78,19 @@ func (outlet) Close() error { return nil }
 
 // patient is a transport whose end of input comes when what was asked before it is
 // answered, or lastWords later: the library drops the questions that are open then.
-type patient struct{ *mcp.IOTransport }
+type patient struct {
+	*mcp.IOTransport
+	source *inlet
+}
 
 func (p patient) Connect(ctx context.Context) (mcp.Connection, error) {
 	lines, err := p.IOTransport.Connect(ctx)
-	return &conversation{Connection: lines, open: map[jsonrpc.ID]bool{}, answered: make(chan struct{}, 1)}, err
+	return &conversation{Connection: lines, source: p.source, open: map[jsonrpc.ID]bool{}, answered: make(chan struct{}, 1)}, err
 }
 
 type conversation struct {
 	mcp.Connection
+	source   *inlet
 	answered chan struct{} // told, without waiting, of each answer
 
 	mu   sync.Mutex
@@ -77,7 +102,7 @@ func (c *conversation) Read(ctx context.Context) (jsonrpc.Message, error) {
 	message, err := c.Connection.Read(ctx)
 	if err != nil {
 		c.wait(ctx)
-		return nil, err
+		return nil, c.blame(ctx, err)
 	}
 	if r, ok := message.(*jsonrpc.Request); ok && r.IsCall() && r.Method != "subscriptions/listen" { // which has no answer of its own
 		c.mu.Lock()
@@ -85,6 +110,15 @@ func (c *conversation) Read(ctx context.Context) (jsonrpc.Message, error) {
 		c.mu.Unlock()
 	}
 	return message, nil
+}
+
+// blame makes an error that lies in what the client wrote a refusal that says so; without that it would look like a fault here.
+func (c *conversation) blame(ctx context.Context, err error) error {
+	if broken := c.source.err.Load(); errors.Is(err, io.EOF) || ctx.Err() != nil || broken != nil && !errors.Is(*broken, io.EOF) {
+		return err
+	}
+	return wire.Refuse(wire.BadRequest, map[string]any{"reason": fmt.Sprintf(
+		"a line of the client's is no JSON-RPC message of at most %d bytes (%.200s)", maxMessage, err)}).Because(err)
 }
 
 // Write implements mcp.Connection.

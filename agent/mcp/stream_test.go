@@ -4,17 +4,20 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"os"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"phonerack/agent/mcp"
 	"phonerack/agent/mcp/mcptest"
+	"phonerack/sync/wire"
 )
 
 // line is a client over a byte stream that writes and reads lines.
@@ -129,6 +132,8 @@ func TestABadStreamEndsAndLeavesNothing(t *testing.T) {
 		"no JSON":           "hello\n",
 		"too long a line":   `{"jsonrpc":"2.0","id":1,"method":"` + strings.Repeat("x", 300<<10) + `"}` + "\n",
 		"cut in the middle": `{"jsonrpc":"2.0","id":1,`,
+		"two on a line":     `{"jsonrpc":"2.0","id":1,"method":"ping"} {"jsonrpc":"2.0","id":2,"method":"ping"}` + "\n",
+		"JSON of no call":   "[1]\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := b.converse(t.Context())
@@ -136,9 +141,18 @@ func TestABadStreamEndsAndLeavesNothing(t *testing.T) {
 				io.WriteString(l.in, text)
 				l.in.Close()
 			}()
-			l.wait()
+			if err := l.wait(); !wire.Is(err, wire.BadRequest) || !strings.Contains(err.Error(), "JSON-RPC") {
+				t.Errorf("the client is told %v", err)
+			}
 		})
 	}
+	t.Run("the stream breaks", func(t *testing.T) {
+		broken := errors.New("the cable is cut")
+		err := b.server.Converse(t.Context(), mcp.Caller{Name: "desk", Via: mcp.ViaStream}, iotest.ErrReader(broken), io.Discard)
+		if !errors.Is(err, broken) || wire.Is(err, wire.BadRequest) {
+			t.Errorf("%v", err)
+		}
+	})
 	t.Run("the server stops", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		l := b.converse(ctx)
