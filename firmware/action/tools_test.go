@@ -5,9 +5,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"phonerack/agent/planner"
 	"phonerack/agent/tools"
@@ -15,6 +19,41 @@ import (
 	"phonerack/firmware/lease"
 	"phonerack/sync/wire"
 )
+
+// TestThePageNamesEachAction: docs/rackd.md lists the actions, those with streams apart.
+func TestThePageNamesEachAction(t *testing.T) {
+	page, err := os.ReadFile("../../docs/rackd.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, list, _ := strings.Cut(string(page), "\nThe actions are ")
+	list, _, found := strings.Cut(list, ". Besides, each of the [tools]")
+	plain, streams, apart := strings.Cut(list, "and with streams ")
+	if !found || !apart {
+		t.Fatal("the page has no list of actions")
+	}
+	var named []string
+	for _, part := range []struct{ text, mark string }{{plain, ""}, {streams, " streams"}} {
+		for name := range strings.FieldsFuncSeq(part.text, func(r rune) bool { return strings.ContainsRune(" ,\n", r) }) {
+			named = append(named, strings.Trim(name, "`")+part.mark)
+		}
+	}
+	var there []string
+	for _, d := range newBench().Definitions() {
+		if strings.HasPrefix(d.Name, "tool_") {
+			continue
+		}
+		if d.Streams != action.NoStream {
+			d.Name += " streams"
+		}
+		there = append(there, d.Name)
+	}
+	slices.Sort(named)
+	slices.Sort(there)
+	if diff := cmp.Diff(there, named); diff != "" {
+		t.Errorf("the actions (-) and the page (+): %s", diff)
+	}
+}
 
 // TestEachToolIsAnAction holds the actions to what package tools says of its tools.
 func TestEachToolIsAnAction(t *testing.T) {
