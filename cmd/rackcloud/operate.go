@@ -262,7 +262,14 @@ func (c tokenCommand) Run(s *session) error {
 	if err := writeSecretFile(c.Out, []byte(token+"\n")); err != nil {
 		return err
 	}
-	return durable.WriteFile(filepath.Join(c.State, tokenFile), []byte(hex.EncodeToString(hash[:])+"\n"), 0o600)
+	if err := durable.WriteFile(filepath.Join(c.State, tokenFile), []byte(hex.EncodeToString(hash[:])+"\n"), 0o600); err != nil {
+		return err
+	}
+	if s.json {
+		return nil
+	}
+	_, err := fmt.Fprintf(s.stdout, "%s holds the token; rackcloud serve takes it from its next start on\n", c.Out)
+	return err
 }
 
 // readTokenHash reads the hash of the admin token; zero if there is none.
