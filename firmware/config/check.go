@@ -77,6 +77,8 @@ func (c *checker) all(conf *Config) {
 	}
 	c.control(conf)
 	c.mcp(conf)
+	c.page(&conf.Page)
+	c.metrics(&conf.Metrics)
 	c.health(conf)
 }
 

@@ -48,6 +48,8 @@ type Config struct {
 	Log     Log      `toml:"log"`
 	Control Control  `toml:"control"`
 	MCP     MCP      `toml:"mcp"`
+	Page    Page     `toml:"page"`
+	Metrics Metrics  `toml:"metrics"`
 
 	Health   health.Config `toml:"health"`
 	Watchdog Watchdog      `toml:"watchdog"`
@@ -275,7 +277,7 @@ func (c *Config) resolve(base string) {
 	if c.Control.Socket == "" {
 		c.Control.Socket = filepath.Join(c.Rack.Runtime, "rackd.sock")
 	}
-	for _, p := range []*string{&c.Rack.Board, &c.Rack.State, &c.Rack.Runtime, &c.Planner.Rules, &c.Planner.Direct.KeyFile, &c.Cloud.Identity, &c.Helpers.Folder, &c.USB.Sysfs, &c.Control.Socket, &c.MCP.TokenFile, &c.Skills.Platform.CredentialFile, &c.Skills.Platform.CAFile, &c.Watchdog.Device} {
+	for _, p := range []*string{&c.Rack.Board, &c.Rack.State, &c.Rack.Runtime, &c.Planner.Rules, &c.Planner.Direct.KeyFile, &c.Cloud.Identity, &c.Helpers.Folder, &c.USB.Sysfs, &c.Control.Socket, &c.MCP.TokenFile, &c.Page.PINFile, &c.Metrics.TokenFile, &c.Skills.Platform.CredentialFile, &c.Skills.Platform.CAFile, &c.Watchdog.Device} {
 		if *p != "" && !filepath.IsAbs(*p) {
 			*p = filepath.Join(base, *p)
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -20,7 +21,11 @@ const (
 	defaultRecords = 2000
 	defaultBytes   = 512 << 10
 	maxLine        = 4 << 10 // bytes; what is longer is cut
+	maxParts       = 200     // whose last lines are kept
 )
+
+// PartKey is the attribute that says which part of the program a record is of.
+const PartKey = "part"
 
 // Record is a line of the log.
 type Record struct {
@@ -39,6 +44,7 @@ type Book struct {
 	bytes   int           // of their lines
 	last    uint64        // number of the newest
 	more    chan struct{} // closed at the next record, and replaced
+	parts   map[string]string // the newest line of each part
 }
 
 // New returns an empty book.
@@ -49,20 +55,23 @@ func New(b Bounds) *Book {
 	if b.Bytes <= 0 {
 		b.Bytes = defaultBytes
 	}
-	return &Book{bounds: b, more: make(chan struct{})}
+	return &Book{bounds: b, more: make(chan struct{}), parts: map[string]string{}}
 }
 
 // Handler returns a handler that writes into the book. Level and ReplaceAttr of the options count.
 func (b *Book) Handler(o *slog.HandlerOptions) slog.Handler {
-	return newLines(o, func(_ context.Context, r slog.Record, line string) error {
-		b.add(r.Time, r.Level, line)
+	return newLines(o, func(_ context.Context, r slog.Record, part, line string) error {
+		b.add(r.Time, r.Level, part, line)
 		return nil
 	})
 }
 
-func (b *Book) add(at time.Time, level slog.Level, line string) {
+func (b *Book) add(at time.Time, level slog.Level, part, line string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if _, known := b.parts[part]; part != "" && (known || len(b.parts) < maxParts) {
+		b.parts[part] = line
+	}
 	b.last++
 	b.records = append(b.records, Record{b.last, at, level, line})
 	b.bytes += len(line)
@@ -102,11 +111,38 @@ func (b *Book) Since(number uint64, level slog.Level, most int) (records []Recor
 	return records, next, missed, b.more
 }
 
+// Newest returns the newest records that came after a number, at most so many, the oldest first.
+func (b *Book) Newest(after uint64, most int) []Record {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if after > b.last {
+		after = 0
+	}
+	n := min(len(b.records), most, int(min(b.last-after, uint64(len(b.records)))))
+	return slices.Clone(b.records[len(b.records)-n:])
+}
+
+// More is closed at the next record.
+func (b *Book) More() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.more
+}
+
+// Of is the newest line of a part, however old it is; "" if there is none.
+func (b *Book) Of(part string) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.parts[part]
+}
+
 // lines is a handler that makes a line of each record.
 type lines struct {
 	level  slog.Leveler
+	part   string       // that the logger was given by With, outside of groups
+	group  bool         // attributes are in a group
 	format slog.Handler // writes into shared.buf
-	take   func(ctx context.Context, r slog.Record, line string) error
+	take   func(ctx context.Context, r slog.Record, part, line string) error
 	shared *sharedBuffer // of all handlers that were derived from one
 }
 
@@ -115,7 +151,7 @@ type sharedBuffer struct {
 	buf bytes.Buffer // guarded by mu
 }
 
-func newLines(o *slog.HandlerOptions, take func(context.Context, slog.Record, string) error) *lines {
+func newLines(o *slog.HandlerOptions, take func(context.Context, slog.Record, string, string) error) *lines {
 	if o == nil {
 		o = &slog.HandlerOptions{}
 	}
@@ -148,7 +184,22 @@ func (l *lines) Handle(ctx context.Context, r slog.Record) error {
 	if err != nil {
 		return err
 	}
-	return l.take(ctx, r, line)
+	part := l.part
+	if !l.group {
+		r.Attrs(func(a slog.Attr) bool {
+			part = partOf(a, part)
+			return true
+		})
+	}
+	return l.take(ctx, r, part, line)
+}
+
+// partOf is the part that an attribute names, else what was known before.
+func partOf(a slog.Attr, before string) string {
+	if a.Key == PartKey && a.Value.Kind() == slog.KindString {
+		return a.Value.String()
+	}
+	return before
 }
 
 func (l *lines) line(ctx context.Context, r slog.Record) (string, error) {
@@ -165,6 +216,11 @@ func (l *lines) line(ctx context.Context, r slog.Record) (string, error) {
 func (l *lines) WithAttrs(attrs []slog.Attr) slog.Handler {
 	derived := *l
 	derived.format = l.format.WithAttrs(attrs)
+	if !l.group {
+		for _, a := range attrs {
+			derived.part = partOf(a, derived.part)
+		}
+	}
 	return &derived
 }
 
@@ -172,6 +228,7 @@ func (l *lines) WithAttrs(attrs []slog.Attr) slog.Handler {
 func (l *lines) WithGroup(name string) slog.Handler {
 	derived := *l
 	derived.format = l.format.WithGroup(name)
+	derived.group = true
 	return &derived
 }
 

@@ -46,6 +46,50 @@ func TestAReaderFollowsTheBook(t *testing.T) {
 	}
 }
 
+func TestTheNewestLinesAndThoseOfEachPart(t *testing.T) {
+	book := New(Bounds{Records: 4})
+	log := slog.New(book.Handler(nil))
+	link := log.With("part", "the link")
+	more := book.More()
+	link.Info("up", "n", 1)
+	select {
+	case <-more:
+	default:
+		t.Error("nobody was told of a line")
+	}
+	log.Warn("a part ended", "part", "bus")
+	link.WithGroup("g").Info("in a group", "part", "no part")
+	for i := range 3 {
+		log.Info("other", "n", i)
+	}
+	for _, c := range []struct {
+		after uint64
+		most  int
+		want  string
+	}{
+		{0, 2, "msg=other n=1|msg=other n=2"},
+		{0, 9, `msg="in a group" part="the link" g.part="no part"|msg=other n=0|msg=other n=1|msg=other n=2`}, // what the book still has
+		{5, 9, "msg=other n=2"},
+		{6, 9, ""},
+		{99, 1, "msg=other n=2"}, // a number of another process
+	} {
+		if got := linesOf(book.Newest(c.after, c.most)); got != c.want {
+			t.Errorf("%d after %d: %s", c.most, c.after, got)
+		}
+	}
+	for part, want := range map[string]string{"the link": `msg="in a group" part="the link" g.part="no part"`, "bus": `msg="a part ended" part=bus`, "no part": "", "": ""} {
+		if got := book.Of(part); got != want {
+			t.Errorf("of %q: %s", part, got)
+		}
+	}
+	for i := range 300 {
+		log.Info("many", "part", fmt.Sprint("part ", i))
+	}
+	if first, last := book.Of("part 0"), book.Of("part 299"); first == "" || last != "" {
+		t.Errorf("parts are not bounded: %q, %q", first, last)
+	}
+}
+
 func TestTheBookIsBounded(t *testing.T) {
 	for name, b := range map[string]Bounds{"records": {Records: 10}, "bytes": {Bytes: 100}} {
 		book := New(b)

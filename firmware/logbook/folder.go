@@ -46,6 +46,7 @@ type Folder struct {
 	mu      sync.Mutex
 	waiting strings.Builder // guarded by mu, as is what follows
 	leftOut int             // lines since the last write
+	lost    int64           // lines since the start
 	spent   []write         // in the last 24 hours, the oldest first
 	next    int             // number of the next file
 }
@@ -113,7 +114,7 @@ func cost(size int64) int64 { return (size+block-1)/block*block + extra }
 
 // Handler returns a handler that keeps records of Warn and above, and such with the attribute "state".
 func (f *Folder) Handler(o *slog.HandlerOptions) slog.Handler {
-	return newLines(o, func(_ context.Context, r slog.Record, line string) error {
+	return newLines(o, func(_ context.Context, r slog.Record, _, line string) error {
 		if r.Level >= slog.LevelWarn || hasState(r) {
 			f.add(r.Time.UTC().Format(time.RFC3339) + " " + r.Level.String() + " " + line + "\n")
 		}
@@ -135,6 +136,7 @@ func (f *Folder) add(line string) {
 	defer f.mu.Unlock()
 	if f.waiting.Len()+len(line) > maxWait {
 		f.leftOut++
+		f.lost++
 		return
 	}
 	f.waiting.WriteString(line)
@@ -167,7 +169,8 @@ func (f *Folder) Flush() error {
 		text += fmt.Sprintf("%s INFO lines left out to spare the card: %d\n", f.budget.Now().UTC().Format(time.RFC3339), f.leftOut)
 	}
 	if f.today()+cost(int64(len(text))) > f.budget.PerDay {
-		f.leftOut += strings.Count(f.waiting.String(), "\n")
+		n := strings.Count(f.waiting.String(), "\n")
+		f.leftOut, f.lost = f.leftOut+n, f.lost+int64(n)
 		f.waiting.Reset()
 		return nil
 	}
@@ -179,6 +182,13 @@ func (f *Folder) Flush() error {
 	f.waiting.Reset()
 	f.leftOut = 0
 	return f.thin()
+}
+
+// LeftOut counts the lines that were not kept to spare the card, since the start.
+func (f *Folder) LeftOut() int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.lost
 }
 
 // today is what was spent in the last 24 hours; mu is held.

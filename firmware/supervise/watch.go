@@ -7,6 +7,8 @@ import (
 	"hash/fnv"
 	"log/slog"
 	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -19,7 +21,8 @@ const (
 	maxKept   = 200 // ends that nobody has taken
 	maxWords  = 300 // bytes of what a panic or an error says
 
-	other = "other"
+	other  = "other"
+	treeOf = "tree of " // begins the name of a part's own tree
 )
 
 // Options of a Watch.
@@ -36,6 +39,24 @@ type End struct {
 	At   time.Duration // since the board's start
 }
 
+// State says how a part is.
+type State string
+
+// States of a part.
+const (
+	Running State = "running"
+	Waiting State = "waiting" // it failed again and again, and waits before it is started anew
+	Stuck   State = "stuck"   // it did not stop when it was told to, and was abandoned
+)
+
+// Part is something under supervision.
+type Part struct {
+	Name  string
+	State State
+	Since time.Duration // since the board's start: of the state, and for one that runs of its last start
+	Ends  int64         // times that it failed
+}
+
 // A Watch hears of every end. It is safe for concurrent use.
 type Watch struct {
 	options Options
@@ -44,6 +65,7 @@ type Watch struct {
 	counts map[string]int64 // guarded by mu, as is what follows
 	kept   []End            // the oldest first
 	stacks map[uint64]bool
+	parts  []Part // as they were added
 }
 
 // New returns a watch.
@@ -58,8 +80,13 @@ func (w *Watch) Tree(name string, stop time.Duration) *suture.Supervisor {
 
 // Add puts a part under a supervisor, in a tree of its own: it fails and waits alone.
 func (w *Watch) Add(tree *suture.Supervisor, part suture.Service, stop time.Duration) {
-	own := w.Tree(fmt.Sprint("tree of ", part), stop)
+	own := w.Tree(treeOf+fmt.Sprint(part), stop)
 	own.Add(part)
+	w.mu.Lock()
+	if len(w.parts) < maxParts {
+		w.parts = append(w.parts, Part{Name: fmt.Sprint(part), State: Running, Since: w.options.Clock()})
+	}
+	w.mu.Unlock()
 	tree.Add(own)
 }
 
@@ -68,6 +95,28 @@ func (w *Watch) Restarts() map[string]int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return maps.Clone(w.counts)
+}
+
+// Parts are those that were added, in that order, 500 at most.
+func (w *Watch) Parts() []Part {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	all := slices.Clone(w.parts)
+	for i := range all {
+		all[i].Ends = w.counts[all[i].Name]
+	}
+	return all
+}
+
+// enter notes the state of a part.
+func (w *Watch) enter(part string, s State) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i := range w.parts {
+		if p := &w.parts[i]; p.Name == part {
+			p.State, p.Since = s, w.options.Clock()
+		}
+	}
 }
 
 // Take returns the ends since the last Take, the newest 200 at most.
@@ -85,6 +134,7 @@ func (w *Watch) hear(event suture.Event) {
 	switch e := event.(type) {
 	case suture.EventServicePanic:
 		w.count(e.ServiceName)
+		w.enter(e.ServiceName, stateOf(e.Restarting))
 		attrs := []any{"part", e.ServiceName, "panic", cut(e.PanicMsg)}
 		if w.fresh(e.ServiceName, e.Stacktrace) {
 			attrs = append(attrs, "stack", e.Stacktrace)
@@ -99,14 +149,24 @@ func (w *Watch) hear(event suture.Event) {
 			return // it was told to
 		}
 		w.count(e.ServiceName)
+		w.enter(e.ServiceName, stateOf(e.Restarting))
 		log.Warn("a part ended and is started again", "part", e.ServiceName, "err", cut(fmt.Sprint(e.Err)))
 	case suture.EventStopTimeout:
+		w.enter(e.ServiceName, Stuck)
 		log.Error("a part does not stop and is abandoned", "part", e.ServiceName)
 	case suture.EventBackoff:
 		log.Warn("a part fails again and again and waits before it is started anew", "tree", e.SupervisorName)
 	case suture.EventResume:
+		w.enter(strings.TrimPrefix(e.SupervisorName, treeOf), Running)
 		log.Info("a part is started anew after its wait", "tree", e.SupervisorName)
 	}
+}
+
+func stateOf(restarting bool) State {
+	if restarting {
+		return Running
+	}
+	return Waiting
 }
 
 func (w *Watch) count(part string) {

@@ -68,6 +68,23 @@ func TestABadPartWaitsAlone(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := tree.ServeBackground(ctx)
 		time.Sleep(time.Minute + time.Second/2)
+		parts := w.Parts()
+		var names []string
+		for _, p := range parts {
+			names = append(names, p.Name)
+		}
+		if fmt.Sprint(names) != "[slot 1 mcp link slot 2]" {
+			t.Fatalf("parts %v", names)
+		}
+		if p := parts[1]; p.State != Waiting || p.Ends != broken.Load() || p.Since == 0 || p.Since > time.Minute {
+			t.Errorf("a part that waits: %+v", p)
+		}
+		if p := parts[2]; p != (Part{"link", Running, 56 * time.Second, 8}) {
+			t.Errorf("a part that was started anew: %+v", p)
+		}
+		if p := parts[3]; p != (Part{"slot 2", Running, 0, 0}) {
+			t.Errorf("a part that runs: %+v", p)
+		}
 		cancel()
 		<-ended
 
@@ -94,6 +111,35 @@ func TestABadPartWaitsAlone(t *testing.T) {
 		if strings.Contains(log, "slot 2") {
 			t.Errorf("an orderly end is in the log:\n%s", log)
 		}
+	})
+}
+
+// TestAPartThatWaitedRunsAgain: a wait ends, and then the part counts as one that runs.
+func TestAPartThatWaitedRunsAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		w := New(Options{Logger: slog.New(slog.DiscardHandler), Clock: func() time.Duration { return time.Since(began) }})
+		tree := w.Tree("rack", time.Second)
+		starts := 0
+		w.Add(tree, part{"mcp", func(ctx context.Context) error {
+			if starts++; starts < 10 { // more than suture takes without a wait
+				return errors.New("address already in use")
+			}
+			<-ctx.Done()
+			return ctx.Err()
+		}}, time.Second)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := tree.ServeBackground(ctx)
+		waited := false
+		for range 3 * 60 {
+			time.Sleep(time.Second)
+			waited = waited || w.Parts()[0].State == Waiting
+		}
+		if p := w.Parts()[0]; !waited || p.State != Running || p.Ends != 9 {
+			t.Errorf("%+v, waited %t", p, waited)
+		}
+		cancel()
+		<-ended
 	})
 }
 
