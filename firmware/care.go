@@ -27,6 +27,7 @@ type care struct {
 
 	light *led.Light // nil without one
 	ports *ports     // what is at ports without a phone
+	signs signs      // on phones' screens
 
 	every   time.Duration  // between two rounds
 	working sync.WaitGroup // orders that are being carried out
@@ -49,7 +50,7 @@ func (r *Rack) newCare(every time.Duration, kernel bus.Records) error {
 	if err != nil {
 		return err
 	}
-	c := &care{rack: r, log: r.log, every: cmp.Or(every, careInterval), cut: map[string]power.Cut{}, awaited: map[int]time.Duration{}, told: map[int]health.State{}}
+	c := &care{rack: r, log: r.log, every: cmp.Or(every, careInterval), cut: map[string]power.Cut{}, signs: signs{bySlot: map[int]*sign{}}, awaited: map[int]time.Duration{}, told: map[int]health.State{}}
 	c.keeper, err = health.New(health.Options{
 		Config: r.config.Health, Places: r.places(), Memory: health.OpenRecords(bucket), Now: r.clock, Wall: r.wall, Log: r.log,
 	})

@@ -35,6 +35,8 @@ var commands = map[string]command{
 	"quarantine_end": {true, byAction("quarantine_end")},
 	"maintenance":    {true, byAction("maintenance")},
 	"slot_retry":     {true, byAction("slot_retry")},
+	"sign":           {true, byAction("sign")},
+	"sign_end":       {true, byAction("sign_end")},
 }
 
 // byAction has the registry of actions do a command: its slot is an argument there.

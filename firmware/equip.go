@@ -2,9 +2,12 @@ package firmware
 
 import (
 	"context"
+	"fmt"
+	"time"
 
 	conn "periph.io/x/conn/v3/gpio"
 
+	"phonerack/firmware/action"
 	"phonerack/hal/board"
 	"phonerack/hal/button"
 	"phonerack/hal/gpio"
@@ -113,6 +116,20 @@ func (c *care) stage(s button.Stage) {
 	}
 }
 
+// pointOut has a free phone's screen show the way to the page, if there is one to show; the button does not wait for it.
+func (c *care) pointOut(ctx context.Context) {
+	if len(c.rack.way.doors) == 0 {
+		return
+	}
+	args := []byte(fmt.Sprintf(`{"seconds":%d}`, led.IdentifyFor/time.Second))
+	c.rack.works(func() {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(c.rack.halt, cancel)()
+		c.rack.actions.Call(ctx, action.Actor{Name: "button", Role: action.Operator, Via: "button"}, "sign", args, action.Pipes{}) // what comes of it is logged
+	})
+}
+
 // pressed does what a press asks for.
 func (c *care) pressed(ctx context.Context, a button.Act) {
 	c.log.Info("button", "act", string(a))
@@ -121,6 +138,7 @@ func (c *care) pressed(ctx context.Context, a button.Act) {
 		if c.light != nil {
 			c.light.Identify(led.IdentifyFor)
 		}
+		c.pointOut(ctx)
 	case button.Maintenance:
 		on := c.hands.of(0) == ""
 		if err := c.Maintain(0, on); err != nil {

@@ -83,6 +83,7 @@ func outlet(o power.State) action.Outlet {
 func (c *care) Rack(lang string) action.RackStatus {
 	st := action.RackStatus{
 		Findings: sayAll(c.controller(), lang), Slots: map[string]int{}, Maintenance: c.hands.of(0) != "", Outlets: []action.Outlet{},
+		Way: c.toPage(),
 	}
 	for state, n := range c.keeper.Count() {
 		st.Slots[string(state)] = n

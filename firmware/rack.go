@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"path/filepath"
 	"sync"
 	"syscall"
@@ -24,6 +25,7 @@ import (
 	"phonerack/firmware/keyring"
 	"phonerack/firmware/lease"
 	"phonerack/firmware/logbook"
+	"phonerack/firmware/mdns"
 	"phonerack/firmware/phonebook"
 	"phonerack/firmware/skills"
 	"phonerack/firmware/store"
@@ -85,6 +87,10 @@ type Options struct {
 	// Holder names who holds a phone's interface; nil looks among the processes of this machine.
 	Holder func(context.Context, bus.Device) string
 
+	// Addresses are those of this machine, and Multicast is what the rack's name is announced over; nil: the kernel's own.
+	Addresses func() ([]netip.Addr, error)
+	Multicast mdns.Network
+
 	CareInterval time.Duration // between two rounds of looking after the slots; 0 is a second
 	Patience     time.Duration // that a phone has for the answer to a harmless question; 0 is 20 s
 	StoreBound   time.Duration // within which the store and the link have to show progress; 0 is a minute
@@ -133,6 +139,7 @@ type Rack struct {
 	pins       []*gpio.Pin          // that are given back at the end
 	tooMuch    map[string]*gpio.Pin // active while a hub takes too much, by its name
 	care       *care
+	way        way
 	parts      *watchdog.Parts // that have to make progress; nil if no watchdog asks
 	storeBound time.Duration   // 0 is the usual
 	room       int             // most bytes of the database
@@ -237,6 +244,9 @@ func (r *Rack) prepare(o Options) error {
 	}
 	r.furnish(o, o.ADB)
 	if err := r.equip(o); err != nil {
+		return err
+	}
+	if err := r.openWay(o); err != nil {
 		return err
 	}
 	r.socket, err = control.Listen(r.config.Control.Socket, r.config.Control.Group)

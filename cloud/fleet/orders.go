@@ -28,6 +28,8 @@ const (
 	QuarantineEnd = "quarantine_end" // takes it back into service
 	Maintenance   = "maintenance"    // of a slot, or the rack: hands are inside; args {"off": true} end it
 	SlotRetry     = "slot_retry"     // recovery begins anew on a slot
+	Sign          = "sign"           // a phone's screen, of a slot or the first that is free, shows the address of the rack's page; args {"seconds": 1-600}
+	SignEnd       = "sign_end"       // of a slot, or all: it goes back to its home screen
 )
 
 // order is what is known of a command by its name.
@@ -50,6 +52,8 @@ var orders = map[string]order{
 	QuarantineEnd: {slot: true, idempotent: true, args: noArgs},
 	Maintenance:   {idempotent: true, args: knownArgs[struct{ Off bool }]},
 	SlotRetry:     {slot: true, idempotent: true, args: noArgs},
+	Sign:          {idempotent: true, args: identifyArgs},
+	SignEnd:       {idempotent: true, args: noArgs},
 }
 
 const (

@@ -22,7 +22,7 @@ type orderCommands struct {
 }
 
 type orderSend struct {
-	Name    string        `arg:"" help:"ping, identify, screenshot, reboot, power_on, power_off, power_cycle, quarantine, quarantine_end, maintenance or slot_retry."`
+	Name    string        `arg:"" help:"ping, identify, screenshot, reboot, power_on, power_off, power_cycle, quarantine, quarantine_end, maintenance, slot_retry, sign or sign_end."`
 	Rack    string        `arg:"" help:"Id of the rack."`
 	Slot    int           `help:"Of this slot; the rack itself without it."`
 	Args    string        `help:"Arguments as a JSON object." placeholder:"JSON"`

@@ -51,6 +51,7 @@ type commands struct {
 	Status      statusCommand      `cmd:"" help:"Tell how the controller is, and the slots in numbers."`
 	Power       powerCommands      `cmd:"" help:"Switch the power of a slot's port, or of its whole hub."`
 	Identify    identifyCommand    `cmd:"" help:"Show which rack this is by its light, and which phone by its screen."`
+	Sign        signCommand        `cmd:"" help:"Have a free phone's screen show the address of the rack's page, and its QR code."`
 	Retry       retryCommand       `cmd:"" help:"Have recovery begin anew on a slot."`
 	Forget      forgetCommand      `cmd:"" help:"Say that a slot is empty on purpose: its phone is not missed."`
 	Quarantine  quarantineCommand  `cmd:"" help:"Leave a slot's phone alone for a time, or take it back."`

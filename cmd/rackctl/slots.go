@@ -108,6 +108,15 @@ func (statusCommand) Run(s *session) error {
 		if st.Maintenance {
 			t.Row("maintenance", "on: nothing is switched or restarted that nobody asks for")
 		}
+		for _, url := range st.Way.URLs {
+			t.Row("page", url)
+		}
+		if st.Way.Name != "" {
+			t.Row("name on the LAN", st.Way.Name)
+		}
+		for _, x := range st.Way.Signs {
+			t.Row("shown on a screen", fmt.Sprintf("slot %d, for another %s", x.Slot, short(x.Ends)))
+		}
 		for _, f := range st.Findings {
 			sayingRows(t, f)
 		}
@@ -184,6 +193,22 @@ func (c identifyCommand) Run(s *session) error {
 			light = " and the rack's light"
 		}
 		_, err := fmt.Fprintf(s.stdout, "shown by slots %v%s\n", seen.Slots, light)
+		return err
+	})
+}
+
+type signCommand struct {
+	Slot int           `arg:"" optional:"" help:"Number of the slot; the first whose phone is free and well if not given."`
+	For  time.Duration `help:"How long, at most 10m; 2m if not given." placeholder:"DURATION" xor:"end"`
+	End  bool          `help:"Put the phone, or all that show it, back to the home screen." xor:"end"`
+}
+
+func (c signCommand) Run(s *session) error {
+	if c.End {
+		return act(s, "sign_end", action.SignEndArgs{Slot: c.Slot})
+	}
+	return call(s, "sign", action.SignArgs{Slot: c.Slot, Seconds: seconds(c.For)}, func(seen action.Sign) error {
+		_, err := fmt.Fprintf(s.stdout, "shown by slot %d for %s: %s\n", seen.Slot, short(seen.Ends), strings.Join(seen.URLs, " "))
 		return err
 	})
 }

@@ -48,6 +48,10 @@ func TestOrdersAboutSlots(t *testing.T) {
 		{"maintenance on", "maintenance 0 true"},
 		{"maintenance off 2", "maintenance 2 false"},
 		{"identify 1 --for 500ms", "identify 1 for 1s"},
+		{"sign", "sign 0 for 2m0s"},
+		{"sign 2 --for 30s", "sign 2 for 30s"},
+		{"sign --end", "end sign 0"},
+		{"sign 1 --end", "end sign 1"},
 		{"retry 1", "retry 1"},
 		{"forget 2", "forget 2"},
 	} {

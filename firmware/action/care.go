@@ -26,6 +26,11 @@ type Care interface {
 	Maintain(slot int, on bool) error
 	// Identify has the rack's light, and the phone of a slot, or for 0 each that is free, show themselves. It blocks meanwhile.
 	Identify(ctx context.Context, slot int, d time.Duration) (Identified, error)
+	// Sign has the screen of a slot's phone, or for 0 of the first that is free and well, show how the rack's page is reached. It
+	// returns when the screen shows it, which ends by itself after d, or as soon as anybody else wants the phone.
+	Sign(ctx context.Context, slot int, d time.Duration) (Sign, error)
+	// EndSign ends that on a slot, or for 0 on all.
+	EndSign(slot int) error
 	// Retry has recovery begin anew on a slot.
 	Retry(slot int) error
 	// Forget says that a slot is empty on purpose.
@@ -85,6 +90,21 @@ type RackStatus struct {
 	Slots       map[string]int `json:"slots"` // in each state, at 0 too
 	Maintenance bool           `json:"maintenance"`
 	Outlets     []Outlet       `json:"outlets"`
+	Way         Way            `json:"way"`
+}
+
+// Way is how people reach the rack's page.
+type Way struct {
+	Name  string   `json:"name,omitempty"` // on the LAN, such as "rack-1.local"; "" if none is announced
+	URLs  []string `json:"urls"`           // the one to try first first
+	Signs []Sign   `json:"signs"`
+}
+
+// Sign is a phone whose screen shows the way.
+type Sign struct {
+	Slot int           `json:"slot"`
+	Ends time.Duration `json:"ends_ns"` // until it ends by itself
+	URLs []string      `json:"urls"`
 }
 
 // Slots is the result of slots.
@@ -161,6 +181,28 @@ func (a *IdentifyArgs) validate() error {
 	return nil
 }
 
+// SignArgs are the arguments of sign.
+type SignArgs struct {
+	Slot    int `json:"slot,omitempty" doc:"number of the slot; the first whose phone is free and well if not given"`
+	Seconds int `json:"seconds,omitempty" doc:"how long, at most 600; 120 if not given"`
+}
+
+func (a *SignArgs) slot() int { return a.Slot }
+
+func (a *SignArgs) validate() error {
+	if a.Seconds < 0 || a.Seconds > maxIdentify {
+		return fmt.Errorf("seconds must be from 1 to %d", maxIdentify)
+	}
+	return nil
+}
+
+// SignEndArgs are the arguments of sign_end.
+type SignEndArgs struct {
+	Slot int `json:"slot,omitempty" doc:"number of the slot; all if not given"`
+}
+
+func (a *SignEndArgs) slot() int { return a.Slot }
+
 const (
 	powerTimeout   = 2 * time.Minute // two hubs before it, a cycle and the phones' return
 	maxQuarantine  = 7 * 24 * 3600   // seconds
@@ -168,6 +210,8 @@ const (
 	maxIdentify    = 600             // seconds
 	usualIdentify  = 4 * time.Second
 	identifyMargin = time.Minute
+	usualSign      = 2 * time.Minute
+	signTimeout    = 90 * time.Second // for a few phones to be tried, one after the other
 )
 
 func careActions() []entry {
@@ -201,6 +245,10 @@ func careActions() []entry {
 			Name: "identify", Summary: "show which rack this is by its light, and which phone by its screen", Role: Operator, Idempotent: true,
 			Timeout: maxIdentify*time.Second + identifyMargin,
 		}, identify),
+		define(Definition{
+			Name: "sign", Summary: "have a free phone's screen show the address of the rack's page", Role: Operator, Idempotent: true, Timeout: signTimeout,
+		}, sign),
+		define(act("sign_end", "put the phones that show it back to their home screens"), endSign),
 	}
 }
 
@@ -253,6 +301,28 @@ func identify(ctx context.Context, c *call, a *IdentifyArgs) (any, error) {
 		d = usualIdentify
 	}
 	return c.rack.Care().Identify(ctx, a.Slot, d)
+}
+
+func sign(ctx context.Context, c *call, a *SignArgs) (any, error) {
+	if a.Slot != 0 {
+		if err := slotExists(c.rack, a.Slot); err != nil {
+			return nil, err
+		}
+	}
+	d := time.Duration(a.Seconds) * time.Second
+	if d == 0 {
+		d = usualSign
+	}
+	return c.rack.Care().Sign(ctx, a.Slot, d)
+}
+
+func endSign(_ context.Context, c *call, a *SignEndArgs) (any, error) {
+	if a.Slot != 0 {
+		if err := slotExists(c.rack, a.Slot); err != nil {
+			return nil, err
+		}
+	}
+	return Done{}, c.rack.Care().EndSign(a.Slot)
 }
 
 // toucher is implemented by arguments of actions that need quiet.

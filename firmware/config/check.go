@@ -79,6 +79,7 @@ func (c *checker) all(conf *Config) {
 	c.mcp(conf)
 	c.page(&conf.Page)
 	c.metrics(&conf.Metrics)
+	c.mdns(conf)
 	c.health(conf)
 }
 

@@ -50,6 +50,7 @@ type Config struct {
 	MCP     MCP      `toml:"mcp"`
 	Page    Page     `toml:"page"`
 	Metrics Metrics  `toml:"metrics"`
+	MDNS    MDNS     `toml:"mdns"`
 
 	Health   health.Config `toml:"health"`
 	Watchdog Watchdog      `toml:"watchdog"`
@@ -224,6 +225,7 @@ func defaults() Config {
 		Log:     Log{Format: "text"},
 		Control: Control{MaxHold: Duration(15 * time.Minute)},
 		MCP:     MCP{Enabled: true},
+		MDNS:    MDNS{Enabled: true},
 
 		Health:   health.Defaults(),
 		Watchdog: Watchdog{Timeout: Duration(watchdog.DefaultTimeout)},

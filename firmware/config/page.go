@@ -114,16 +114,23 @@ func (c *checker) metrics(m *Metrics) {
 
 // listenAddress reads an address to listen on: an IP address of this machine, or nothing for all of them, and a port.
 func listenAddress(address string) (host netip.Addr, fault string) {
+	host, _, fault = listenOn(address)
+	return host, fault
+}
+
+// listenOn is listenAddress with the port. Nothing is the address of all zeros of IPv6, which is for IPv4 too.
+func listenOn(address string) (host netip.Addr, port uint16, fault string) {
 	const form = `write an address of this machine, or nothing for all of them, and a port, such as ":80" or "192.168.1.20:80"`
-	name, port, err := net.SplitHostPort(address)
+	name, number, err := net.SplitHostPort(address)
 	if err != nil {
-		return host, form
+		return host, 0, form
 	}
-	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-		return host, "the port must be from 1 to 65535"
+	n, err := strconv.ParseUint(number, 10, 16)
+	if err != nil || n == 0 {
+		return host, 0, "the port must be from 1 to 65535"
 	}
 	if host, err = netip.ParseAddr(cmp.Or(name, "::")); err != nil {
-		return host, form
+		return host, 0, form
 	}
-	return host, ""
+	return host, uint16(n), ""
 }

@@ -52,7 +52,7 @@ var classes = map[string]Class{
 	"health.rack.clock_jump": Restart, "health.rack.crash_window": Restart, "health.rack.crashes": Restart, "health.rack.database_full": Restart,
 	"health.rack.disk_free": Restart, "health.rack.disk_wear": Restart, "health.rack.memory_free": Restart, "health.rack.temperature": Restart,
 	"watchdog.device": Restart, "watchdog.timeout": Restart,
-	"page.listen": Restart, "page.pin_file": Restart, "page.hosts": Restart, "metrics.listen": Restart, "metrics.token_file": Restart,
+	"page.listen": Restart, "page.pin_file": Restart, "page.hosts": Restart, "mdns.enabled": Restart, "mdns.name": Restart, "metrics.listen": Restart, "metrics.token_file": Restart,
 	"mcp.enabled": Restart, "mcp.listen": Restart, "mcp.token_file": Restart, "mcp.permissions": Restart,
 }
 

@@ -57,6 +57,55 @@ func TestHoldBlocksOthersAndNamesItself(t *testing.T) {
 	}
 }
 
+// TestASignGivesWay: to everybody else the slot is free, and whoever takes it ends the sign.
+func TestASignGivesWay(t *testing.T) {
+	for name, take := range map[string]func(*bench) error{
+		"a task":       func(b *bench) error { _, err := b.Acquire(7, task("t1", "kim"), time.Minute); return err },
+		"a hold":       func(b *bench) error { _, err := b.Acquire(7, hold("kim"), time.Minute); return err },
+		"recovery":     func(b *bench) error { _, err := b.Acquire(7, Holder{Kind: Recovery}, time.Minute); return err },
+		"another sign": func(b *bench) error { _, err := b.Acquire(7, Holder{Kind: Sign}, time.Minute); return err },
+		"an act": func(b *bench) error {
+			_, giveBack, err := b.Borrow(7, "kim", time.Minute)
+			if err == nil {
+				giveBack()
+			}
+			return err
+		},
+	} {
+		b := newBench()
+		changes, end := b.Watch()
+		l, err := b.Acquire(7, Holder{Kind: Sign, Who: "sign"}, time.Minute)
+		if err != nil || l.Check() != nil {
+			t.Fatal(err, l.Check())
+		}
+		if c := <-changes; c.State != nil {
+			t.Errorf("%s: watchers see %+v", name, c.State)
+		}
+		if state, held := b.Lookup(7); held {
+			t.Errorf("%s: the sign is in the way: %+v", name, state)
+		}
+		if err := b.Table.Release(7, "kim"); err != nil || l.Check() != nil {
+			t.Errorf("%s: a release of what nobody holds: %v, %v", name, err, l.Check())
+		}
+		if err := take(b); err != nil || !wire.Is(l.Check(), wire.NotLeased) {
+			t.Errorf("%s: %v, and the sign's lease says %v", name, err, l.Check())
+		}
+		select {
+		case <-l.Done():
+		default:
+			t.Errorf("%s: the sign does not hear of it", name)
+		}
+		end()
+	}
+	b := newBench()
+	if _, err := b.Acquire(7, hold("kim"), time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Acquire(7, Holder{Kind: Sign, Who: "sign"}, time.Minute); !wire.Is(err, wire.SlotBusy) {
+		t.Errorf("a sign on a phone that somebody holds: %v", err)
+	}
+}
+
 func TestExpiredLeaseRefusesAndFreesTheSlot(t *testing.T) {
 	b := newBench()
 	l, err := b.Acquire(7, task("t1", "kim"), time.Minute)
@@ -263,6 +312,9 @@ func TestNeverTwoValidLeases(t *testing.T) {
 			"recovery": func(t *rapid.T) {
 				keep(b.Acquire(slots.Draw(t, "slot"), Holder{Kind: Recovery, Who: "rackd"}, term.Draw(t, "term")))
 			},
+			"sign": func(t *rapid.T) {
+				keep(b.Acquire(slots.Draw(t, "slot"), Holder{Kind: Sign, Who: "sign"}, term.Draw(t, "term")))
+			},
 			"borrow": func(t *rapid.T) {
 				l, giveBack, err := b.Borrow(slots.Draw(t, "slot"), people.Draw(t, "who"), term.Draw(t, "term"))
 				keep(l, err)
@@ -288,7 +340,7 @@ func TestNeverTwoValidLeases(t *testing.T) {
 						t.Fatalf("slot %d has two valid leases: %v and %v", l.slot, other.holder, l.holder)
 					}
 					valid[l.slot] = l
-					if state, held := b.Lookup(l.slot); !held || state.Holder != l.holder {
+					if state, held := b.Lookup(l.slot); held == (l.holder.Kind == Sign) || held && state.Holder != l.holder {
 						t.Fatalf("the table does not show the valid lease of slot %d", l.slot)
 					}
 				}

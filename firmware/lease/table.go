@@ -18,6 +18,7 @@ const (
 	Task     Kind = "task"
 	Hold     Kind = "hold"
 	Recovery Kind = "recovery"
+	Sign     Kind = "sign" // shows people the way, and gives way: to everybody else the slot is free
 )
 
 // Holder is who has a lease. Who is the person who took the hold or started the task.
@@ -108,8 +109,8 @@ func (t *Table) DefaultHold() time.Duration {
 // SetMaxHold changes how long a hold may be; those that there are keep their ends.
 func (t *Table) SetMaxHold(d time.Duration) { t.maxHold.Store(int64(d)) }
 
-// Acquire leases a free slot for d. The holder of a hold who acquires again renews it and gets the same lease; a task
-// of that person covers it. Everyone else is refused with slot_busy.
+// Acquire leases a free slot for d, and ends a sign's lease. The holder of a hold who acquires again renews it and gets the
+// same lease; a task of that person covers it. Everyone else is refused with slot_busy.
 func (t *Table) Acquire(slot int, h Holder, d time.Duration) (*Lease, error) {
 	if err := t.checkTerm(h, d); err != nil {
 		return nil, err
@@ -117,6 +118,7 @@ func (t *Table) Acquire(slot int, h Holder, d time.Duration) (*Lease, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.sweepSlot(slot)
+	t.oust(slot)
 	current := t.current(slot)
 	switch {
 	case current == nil:
@@ -138,6 +140,7 @@ func (t *Table) Borrow(slot int, who string, d time.Duration) (*Lease, func(), e
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.sweepSlot(slot)
+	t.oust(slot)
 	l := t.current(slot)
 	switch {
 	case l == nil:
@@ -164,13 +167,13 @@ func (t *Table) giveBack(l *Lease) {
 	t.sweepSlot(l.slot)
 }
 
-// Lookup returns the slot's valid lease, if there is one.
+// Lookup returns the slot's valid lease, if there is one that others have to wait for: a sign's is none.
 func (t *Table) Lookup(slot int) (State, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.sweepSlot(slot)
 	l := t.current(slot)
-	if l == nil {
+	if l == nil || l.holder.Kind == Sign {
 		return State{}, false
 	}
 	return t.state(l), true
@@ -188,7 +191,7 @@ func (t *Table) Release(slot int, who string) error {
 			return nil
 		}
 	}
-	if l := t.current(slot); l != nil {
+	if l := t.current(slot); l != nil && l.holder.Kind != Sign {
 		return t.busy(l)
 	}
 	return nil
@@ -245,6 +248,13 @@ func (t *Table) current(slot int) *Lease {
 	return stack[len(stack)-1]
 }
 
+// oust ends a sign's lease.
+func (t *Table) oust(slot int) {
+	if l := t.current(slot); l != nil && l.holder.Kind == Sign {
+		t.end(l)
+	}
+}
+
 // term is when a lease ends: an act that borrows it is not cut by its end.
 func (l *Lease) term() time.Duration { return max(l.until, l.lent) }
 
@@ -274,7 +284,7 @@ func (t *Table) end(l *Lease) {
 
 func (t *Table) notify(slot int) {
 	change := Change{Slot: slot}
-	if l := t.current(slot); l != nil {
+	if l := t.current(slot); l != nil && l.holder.Kind != Sign {
 		state := t.state(l)
 		change.State = &state
 	}

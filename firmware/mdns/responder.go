@@ -79,9 +79,12 @@ type packet struct {
 
 var validName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,58}[a-z0-9])?$`)
 
+// Valid tells whether a rack can have the name.
+func Valid(name string) bool { return validName.MatchString(name) }
+
 // New checks the options.
 func New(o Options) (*Responder, error) {
-	if !validName.MatchString(o.Name) {
+	if !Valid(o.Name) {
 		return nil, fmt.Errorf("mdns: %.80q is no name: use 1 to 60 of a-z, 0-9 and -, not - at an end", o.Name)
 	}
 	if o.Port < 1 || o.Port > 65535 {

@@ -33,6 +33,7 @@ type form func(name string) string
 // acts are all that the page does.
 var acts = []act{
 	{name: "identify", action: "identify", slot: true, args: always("seconds", identifySeconds)},
+	{name: "sign", action: "sign", slot: true, why: unready},
 	{name: "power_cycle", action: "power_cycle", slot: true, danger: true, why: powerless},
 	{name: "retry", action: "slot_retry", slot: true, why: noRetry},
 	{name: "quarantine", action: "quarantine", slot: true, when: not(quarantined), why: noPhone, args: quarantineArgs},
@@ -105,6 +106,16 @@ func noRetry(snap Snapshot, s *Slot) string {
 func noPhone(_ Snapshot, s *Slot) string {
 	if s.State == health.Empty {
 		return "why.no_phone"
+	}
+	return ""
+}
+
+func unready(snap Snapshot, s *Slot) string {
+	switch {
+	case s.Phone == nil || !s.Phone.Ready:
+		return "why.no_picture"
+	case s.Lease != nil:
+		return "why.leased"
 	}
 	return ""
 }

@@ -202,6 +202,7 @@ func TestGETChangesNothing(t *testing.T) {
 func TestActs(t *testing.T) {
 	for _, c := range []struct{ form, want string }{
 		{"act=identify&slot=3", `identify {"seconds":30,"slot":3}`},
+		{"act=sign&slot=3", `sign {"slot":3}`},
 		{"act=power_cycle&slot=3", `power_cycle {"slot":3}`},
 		{"act=retry&slot=6", `slot_retry {"slot":6}`},
 		{"act=quarantine&slot=3&minutes=30&reason=cable", `quarantine {"reason":"cable","seconds":1800,"slot":3}`},
@@ -238,6 +239,7 @@ func TestActsThatAreNotDone(t *testing.T) {
 		why        string
 	}{
 		{"a port that cannot be switched", "act=power_cycle&slot=7", none, 409, "cannot be switched"},
+		{"a sign where no phone is", "act=sign&slot=13", none, 409, "The phone is not ready."},
 		{"a slot that is leased", "act=power_cycle&slot=12", none, 409, "Slot 12 is busy because it is held by task"},
 		{"maintenance of the rack", "act=power_cycle&slot=3", hands, 409, "Maintenance is on"},
 		{"maintenance of the slot", "act=power_cycle&slot=9", none, 409, "Maintenance is on"},

@@ -76,6 +76,8 @@ const (
 	PowerFixed        Code = "power_fixed"        // nothing here switches the slot's power
 	PowerNotCut       Code = "power_not_cut"      // switched off, and the phones have power all the same
 	PowerFailed       Code = "power_failed"       // the power was not switched
+	PageClosed        Code = "page_closed"        // no page listens for other machines
+	NoFreePhone       Code = "no_free_phone"      // no phone of the rack is free and well
 )
 
 // Local codes about what is on a screen.
@@ -166,6 +168,7 @@ var passing = map[Code]bool{
 	PlannerUnreachable:  true,
 	SlotBusy:            true,
 	SlotEmpty:           true,
+	NoFreePhone:         true,
 	PhoneUnauthorized:   true,
 	PhoneOffline:        true,
 	PhoneLimited:        true,

@@ -63,6 +63,12 @@ func (c care) Identify(ctx context.Context, slot int, d time.Duration) (action.I
 	return action.Identified{Slots: []int{1}, Light: true}, c.r.did(ctx, "identify %d for %v", slot, d)
 }
 
+func (c care) Sign(ctx context.Context, slot int, d time.Duration) (action.Sign, error) {
+	return action.Sign{Slot: max(slot, 1), Ends: d, URLs: []string{"http://192.0.2.7/"}}, c.r.did(ctx, "sign %d for %v", slot, d)
+}
+
+func (c care) EndSign(slot int) error { return c.r.did(context.Background(), "end sign %d", slot) }
+
 func (c care) Retry(slot int) error { return c.r.did(context.Background(), "retry %d", slot) }
 
 func (c care) Forget(slot int) error { return c.r.did(context.Background(), "forget %d", slot) }

@@ -90,6 +90,9 @@ func (c *call) amStart(args []string) int {
 		return 1
 	}
 	c.logf("I", "ActivityTaskManager", "START u0 %s from uid 2000", strings.TrimPrefix(in.String(), "Intent "))
+	if in.web() && c.config.Visited != nil {
+		c.config.Visited(in.data)
+	}
 	top := before.pkg == a.name
 	switch {
 	case top:
@@ -136,6 +139,11 @@ func (c *call) resolve(in *intent) (a app, ok bool, explain string) {
 	}
 	if pkg, known := settingsActions[in.action]; known {
 		if a, ok = c.launchable(pkg); ok {
+			return a, true, ""
+		}
+	}
+	if in.web() && c.config.Browser != "" && (in.pkg == "" || in.pkg == c.config.Browser) {
+		if a, ok = c.launchable(c.config.Browser); ok {
 			return a, true, ""
 		}
 	}

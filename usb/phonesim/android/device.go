@@ -46,6 +46,10 @@ type Config struct {
 	// Seed decides what is random: hashes in dumps, and which typed characters and dumps the Faults hit.
 	Seed uint64
 
+	// Browser is the package that opens links of http and https, "" for none; Visited, if set, is told of each.
+	Browser string
+	Visited func(url string)
+
 	// Reboot, if set, is called by the commands that reboot, with "" or a target such as "bootloader".
 	Reboot func(target string)
 	// Faults is what is wrong at first.

@@ -89,6 +89,11 @@ func (in *intent) positional(a string) {
 	}
 }
 
+// web tells whether the intent is a link for a browser.
+func (in *intent) web() bool {
+	return in.action == "android.intent.action.VIEW" && (strings.HasPrefix(in.data, "http://") || strings.HasPrefix(in.data, "https://"))
+}
+
 // target is the package that the intent is for, if it says.
 func (in *intent) target() string {
 	if pkg, _, ok := strings.Cut(in.component, "/"); ok {
