@@ -39,7 +39,7 @@ func (c *care) check(now time.Duration) {
 		c.log.Debug("not all of the controller could be read", "err", err)
 	}
 	in.System.DiskFree = diskFree(r.config.Rack.State)
-	hubs, crowded := r.overCurrent(), c.ports.full()
+	hubs, crowded := r.current.over(now), c.ports.full()
 	for _, end := range r.watch.Take() {
 		c.checks.Crashed(end.Part, end.At)
 	}

@@ -2,6 +2,7 @@ package firmware
 
 import (
 	"context"
+	"time"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -9,6 +10,8 @@ import (
 	"phonerack/firmware/action"
 	"phonerack/firmware/lease"
 	"phonerack/firmware/remembered"
+	"phonerack/hal/board"
+	"phonerack/hal/power"
 	"phonerack/sync/fleet"
 )
 
@@ -45,4 +48,10 @@ func CallElsewhere(ctx context.Context, l *lease.Lease, wrote func() error) erro
 	t := &task{lease: l, granted: &fleet.Assignment{Wrote: wrote}}
 	_, err := t.calls(registry.Tool{Name: "mcp:files/read"})(ctx, nil)
 	return err
+}
+
+// HubsOver watches hubs for over-current on a sysfs, with none of their lines.
+func HubsOver(sysfs string, hubs []board.Hub) func(now time.Duration) []string {
+	c := &current{hubs: hubs, usb: &power.USB{Sysfs: sysfs}, counts: map[port]int{}, until: map[string]time.Duration{}}
+	return c.over
 }

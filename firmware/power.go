@@ -10,7 +10,6 @@ import (
 	"time"
 
 	bolt "go.etcd.io/bbolt"
-	conn "periph.io/x/conn/v3/gpio"
 
 	"phonerack/agent/phone"
 	"phonerack/firmware/store"
@@ -184,37 +183,6 @@ func (r *Rack) closePins() {
 		if err := p.Close(); err != nil {
 			r.log.Warn("a line was not given back", "line", p.Name(), "err", err)
 		}
-	}
-}
-
-// overCurrent gives the hubs that say that they take too much.
-func (r *Rack) overCurrent() (hubs []string) {
-	for name, pin := range r.tooMuch {
-		if level, err := pin.Level(); err == nil && level == conn.High {
-			hubs = append(hubs, name)
-		}
-	}
-	slices.Sort(hubs)
-	return hubs
-}
-
-// watchCurrent takes the lines by which hubs say that they take too much.
-func (r *Rack) watchCurrent() {
-	r.tooMuch = map[string]*gpio.Pin{}
-	if r.config.Board == nil || r.lines == nil {
-		return
-	}
-	for _, h := range r.config.Board.Hubs {
-		if h.OverCurrent == nil {
-			continue
-		}
-		pin, err := r.lines.Input(lineSpec(*h.OverCurrent, "rackd-current-"+h.Path), conn.PullNoChange)
-		if err != nil {
-			r.log.Error("whether a hub takes too much cannot be read", "hub", h.Name, "err", err)
-			continue
-		}
-		r.pins = append(r.pins, pin)
-		r.tooMuch[h.Name] = pin
 	}
 }
 

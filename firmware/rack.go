@@ -133,11 +133,11 @@ type Rack struct {
 	talks      chan struct{} // one for each MCP client over a byte stream
 	slots      map[int]*slot
 	bus        *busWatch
-	power      *power.Supply        // nil if nothing can be switched
-	gauges     gauges               // of phones whose power is off, or was just now
-	lines      *gpio.Lines          // nil without a board file
-	pins       []*gpio.Pin          // that are given back at the end
-	tooMuch    map[string]*gpio.Pin // active while a hub takes too much, by its name
+	power      *power.Supply // nil if nothing can be switched
+	gauges     gauges        // of phones whose power is off, or was just now
+	lines      *gpio.Lines   // nil without a board file
+	pins       []*gpio.Pin   // that are given back at the end
+	current    *current      // watches for hubs that take too much
 	care       *care
 	way        way
 	parts      *watchdog.Parts // that have to make progress; nil if no watchdog asks

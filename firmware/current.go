@@ -1,0 +1,90 @@
+package firmware
+
+import (
+	"slices"
+	"time"
+
+	conn "periph.io/x/conn/v3/gpio"
+
+	"phonerack/hal/board"
+	"phonerack/hal/gpio"
+	"phonerack/hal/power"
+)
+
+// overFor is how long a hub is named after one of its ports took too much: the kernel switches such a port off at once, so
+// that only its count tells.
+const overFor = 10 * time.Minute
+
+// current watches for hubs that take too much: by a line of theirs, and by what the kernel counts at each of their ports.
+type current struct {
+	hubs []board.Hub
+	usb  *power.USB
+	pins map[string]*gpio.Pin // active while a hub takes too much, by its name
+
+	// Of the one who asks.
+	counts map[port]int
+	until  map[string]time.Duration // boot time until which a hub is named
+}
+
+// port is one of a hub, by the hub's path.
+type port struct {
+	hub    string
+	number int
+}
+
+// watchCurrent takes the lines by which hubs say that they take too much.
+func (r *Rack) watchCurrent() {
+	c := &current{usb: &power.USB{Sysfs: r.config.USB.Sysfs}, pins: map[string]*gpio.Pin{}, counts: map[port]int{}, until: map[string]time.Duration{}}
+	r.current = c
+	if r.config.Board == nil || r.lines == nil {
+		return
+	}
+	c.hubs = r.config.Board.Hubs
+	for _, h := range c.hubs {
+		if h.OverCurrent == nil {
+			continue
+		}
+		pin, err := r.lines.Input(lineSpec(*h.OverCurrent, "rackd-current-"+h.Path), conn.PullNoChange)
+		if err != nil {
+			r.log.Error("whether a hub takes too much cannot be read", "hub", h.Name, "err", err)
+			continue
+		}
+		r.pins = append(r.pins, pin)
+		c.pins[h.Name] = pin
+	}
+}
+
+// over gives the names of the hubs that take too much, in order.
+func (c *current) over(now time.Duration) (hubs []string) {
+	for _, h := range c.hubs {
+		for _, path := range []string{h.Path, h.Companion} {
+			for n := range h.Ports {
+				if path != "" && c.grown(port{path, n + 1}) {
+					c.until[h.Name] = now + overFor
+				}
+			}
+		}
+		says := false
+		if pin := c.pins[h.Name]; pin != nil {
+			level, err := pin.Level()
+			says = err == nil && level == conn.High
+		}
+		if says || now < c.until[h.Name] {
+			hubs = append(hubs, h.Name)
+		}
+	}
+	slices.Sort(hubs)
+	return hubs
+}
+
+// grown tells whether the kernel has counted more at a port than when it was asked last. What it had counted before that is no
+// news, and a hub that comes anew begins at 0. A kernel that does not count, or a hub that is away, shows nothing.
+func (c *current) grown(p port) bool {
+	n, ok, err := c.usb.OverCurrent(p.hub, p.number)
+	if err != nil || !ok {
+		return false
+	}
+	before, known := c.counts[p]
+	c.counts[p] = n
+	return known && n > before
+}
