@@ -137,6 +137,29 @@ func TestUH319_APortThatDoesNotCutPowerIsNotReliedOn(t *testing.T) {
 	}
 }
 
+// What was seen of a phone at the moment its port went off is no sign that it stayed, however few looks have to agree.
+func TestALookOfTheMomentItsPortWentOffIsNoSignThatAPhoneStayed(t *testing.T) {
+	b := rack(t, 1, func(b *bench) { b.conf.Probe.Confirm = 1 })
+	there := Look{Bus: BusADB, Open: OpenOK, Greet: GreetOK, Shell: ShellOK, Booted: true, Phone: "SIM0001"}
+	broke := there
+	broke.Shell = ShellLost
+	b.Look(1, there)
+	b.Powered(1, false)
+	b.Look(1, there)
+	for range 3 {
+		b.Look(1, broke)
+	}
+	b.Look(1, Look{Bus: BusEmpty})
+	if b.has(1, "port_not_cut") || b.state(1) == Recovering {
+		t.Errorf("it has left the bus, and the slot is %s", b.state(1))
+	}
+	b.Look(1, there)
+	b.Look(1, there)
+	if !b.has(1, "port_not_cut") {
+		t.Error("two looks in a row see the phone, and nobody says so")
+	}
+}
+
 func TestReadingsThatCannotBeBelieved(t *testing.T) {
 	set := func(change func(*phone.Battery)) phone.Battery { r := charge(80, 300); change(&r); return r }
 	for _, c := range []struct {

@@ -215,14 +215,20 @@ func (k *Keeper) Look(slot int, l Look) {
 	k.settle(s)
 }
 
+// stayed is how many looks in a row, at least, show that a phone stayed on a port that is off: one may be of the moment before.
+const stayed = 2
+
 // uncut tells whether the phone of a port that was switched off is still there: looks in a row have to agree. Such a
 // port cuts data at most (UH#319), or came back by itself (UH#96), and is not switched off again.
 func (k *Keeper) uncut(s *place, l Look) bool {
-	if l.Bus == BusEmpty || l.Bus == "" {
+	switch {
+	case l.Bus == BusEmpty, l.Bus == "":
 		s.present = 0
 		return false
+	case l.Shell == ShellLost: // the look began before it left
+		return false
 	}
-	if s.present++; s.present < k.o.Config.Probe.Confirm {
+	if s.present++; s.present < max(k.o.Config.Probe.Confirm, stayed) {
 		return false
 	}
 	s.care.power, s.notCut, s.present = true, true, 0
