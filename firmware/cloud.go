@@ -65,6 +65,11 @@ func (r *Rack) joinCloud() error {
 		Broker: c.Cloud.Broker, Tenant: c.Bundle.Tenant, Rack: c.Bundle.Rack, Keys: func() []wire.Keys { return []wire.Keys{keys} },
 		Generation: origin.generation, Boot: r.store.Boot(), Versions: versions(), Bucket: bucket,
 		TLS: parts.tls, PasswordFile: parts.password, Proxy: c.Cloud.Proxy, Logger: r.log,
+		Round: func() {
+			if r.linked != nil {
+				r.linked.Progress()
+			}
+		},
 	})
 	if err != nil {
 		return fmt.Errorf("make the link to the cloud: %w", err)

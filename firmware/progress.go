@@ -11,7 +11,6 @@ import (
 
 	"phonerack/firmware/store"
 	"phonerack/hal/watchdog"
-	"phonerack/sync/link"
 )
 
 // Bounds of the critical parts, each more than what the part may wait for outside.
@@ -20,6 +19,7 @@ const (
 	busBound   = 30 * time.Second // it reads sysfs again every 3 s
 	slotBound  = 3 * time.Minute  // reading a phone is bounded by 90 s
 	storeBound = time.Minute
+	linkBound  = 2 * time.Minute // connecting is bounded by 20 s, the end of a session by about 30 s
 )
 
 // Manager is the service manager's watchdog; *systemd.Manager is one.
@@ -41,7 +41,10 @@ func (r *Rack) watchProgress(o Options) {
 	if r.config.Board != nil && o.Watch == nil { // only the rack's own watcher of the bus tells of its rounds
 		r.bus.progress = r.parts.Part("bus", busBound)
 	}
-	r.watch.Add(r.tree, service{"watch over store and link", r.watchStore}, stopPart)
+	if r.cloud != nil {
+		r.linked = r.parts.Part("link", linkBound)
+	}
+	r.watch.Add(r.tree, service{"watch over the store", r.watchStore}, stopPart)
 	if o.Watchdog != nil {
 		feeder := watchdog.NewFeeder(watchdog.Options{Device: o.Watchdog, Parts: r.parts, Logger: r.log})
 		r.watch.Add(r.tree, service{"feeder of the watchdog", feeder.Run}, stopPart)
@@ -72,7 +75,7 @@ func (r *Rack) idle() func() string {
 
 var errLookOnly = errors.New("nothing is written")
 
-// watchStore takes the store's writer and asks the link again and again: one that hangs, or never lets go, makes no progress.
+// watchStore takes the store's writer again and again: one that hangs, or never lets go, makes no progress.
 func (r *Rack) watchStore(ctx context.Context) error {
 	bucket, err := r.store.Bucket(powerBucket)
 	if err != nil {
@@ -81,20 +84,12 @@ func (r *Rack) watchStore(ctx context.Context) error {
 	bound := cmp.Or(r.storeBound, storeBound)
 	stored := r.parts.Part("store", bound)
 	defer stored.End()
-	var linked *watchdog.Part
-	if r.cloud != nil {
-		linked = r.parts.Part("link", bound)
-		defer linked.End()
-	}
 	tick := time.NewTicker(min(beatEvery, bound/4))
 	defer tick.Stop()
 	for {
 		// Rolled back at once: the lock of the writer is what is asked for, and the card is spared.
 		if err := bucket.Update(func(*bolt.Bucket) error { return errLookOnly }); errors.Is(err, errLookOnly) || errors.Is(err, store.ErrFull) {
 			stored.Progress()
-		}
-		if linked != nil && r.cloud.link.Status().State != link.Stopped {
-			linked.Progress()
 		}
 		select {
 		case <-tick.C:

@@ -141,6 +141,7 @@ type Rack struct {
 	care       *care
 	way        way
 	parts      *watchdog.Parts // that have to make progress; nil if no watchdog asks
+	linked     *watchdog.Part  // of the link; nil as parts, and as cloud
 	storeBound time.Duration   // 0 is the usual
 	room       int             // most bytes of the database
 	tree       *suture.Supervisor

@@ -58,6 +58,8 @@ type Options struct {
 
 	Floor  time.Time // it cannot be earlier than this: the time of the build
 	Logger *slog.Logger
+	// Round is called while Run makes progress: every few seconds, but for waits that are bounded, of 30 s at most. May be nil.
+	Round func()
 
 	// For tests.
 	Clock  Clock

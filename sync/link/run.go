@@ -33,6 +33,7 @@ func (l *Link) Run(ctx context.Context) error {
 	}
 	pauses := backoff{jitter: l.o.Jitter}
 	for {
+		l.round()
 		end := l.hold(ctx)
 		if ctx.Err() != nil {
 			return nil
@@ -44,16 +45,43 @@ func (l *Link) Run(ctx context.Context) error {
 		default:
 		}
 		l.pause(pause, err)
-		timer := time.NewTimer(pause)
-		select {
-		case <-timer.C:
-		case <-l.retry:
-			timer.Stop()
-			pauses = backoff{jitter: l.o.Jitter}
-		case <-ctx.Done():
-			timer.Stop()
+		again, err := l.rest(ctx, pause)
+		if err != nil {
 			return nil
 		}
+		if again {
+			pauses = backoff{jitter: l.o.Jitter}
+		}
+	}
+}
+
+// rest waits for the end of a pause, or for the wish to try again at once; the error is that of ctx.
+func (l *Link) rest(ctx context.Context, pause time.Duration) (again bool, err error) {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	tick := time.NewTicker(roundEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-timer.C:
+			return false, nil
+		case <-l.retry:
+			return true, nil
+		case <-tick.C:
+			l.round()
+		case <-ctx.Done():
+			return false, ctx.Err()
+		}
+	}
+}
+
+// roundEvery is how often a link that waits tells of it.
+const roundEvery = 5 * time.Second
+
+// round tells that the link goes on: with the next try, in a pause, while it greets, and while it watches over a session.
+func (l *Link) round() {
+	if l.o.Round != nil {
+		l.o.Round()
 	}
 }
 

@@ -166,6 +166,7 @@ func (s *session) greet() error {
 		case <-s.welcomed:
 			return s.watch(said, changed)
 		case <-again.C:
+			s.link.round()
 			if err := s.sayHello(); err != nil {
 				return err
 			}
@@ -186,6 +187,7 @@ func (s *session) watch(said says, changed <-chan struct{}) error {
 	for {
 		select {
 		case <-ticker.C:
+			s.link.round()
 			if err := s.beat(beat); err != nil {
 				return err
 			}
