@@ -13,6 +13,7 @@ import (
 	"phonerack/hal/board"
 	"phonerack/hal/power"
 	"phonerack/sync/fleet"
+	"phonerack/sync/wire"
 )
 
 // LeasesOf lets a test be somebody else: whoever connects to the control socket is the test's own user.
@@ -35,6 +36,14 @@ func BlockStore(r *Rack, letGo <-chan struct{}) error {
 	})
 	<-taken
 	return nil
+}
+
+// Ordered names what the cloud may ask for, and Order does it.
+func Ordered() []string { return ordered }
+
+// Order does a command of the cloud.
+func Order(ctx context.Context, r *Rack, c wire.Command) (fleet.Report, error) {
+	return phones{r}.Execute(ctx, c)
 }
 
 // WantHelpers notes that a person had the helper apps installed on the phone in the slot.

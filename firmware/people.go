@@ -235,7 +235,7 @@ func (c *care) Identify(ctx context.Context, slot int, d time.Duration) (action.
 	p := phones{c.rack}
 	var err error
 	if slot != 0 {
-		if _, err = p.blink(ctx, slot, d); err == nil {
+		if err = p.blink(ctx, slot, d); err == nil {
 			seen.Slots = append(seen.Slots, slot)
 		}
 	} else {

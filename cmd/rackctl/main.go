@@ -10,8 +10,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -52,6 +54,9 @@ type commands struct {
 	Power       powerCommands      `cmd:"" help:"Switch the power of a slot's port, or of its whole hub."`
 	Identify    identifyCommand    `cmd:"" help:"Show which rack this is by its light, and which phone by its screen."`
 	Sign        signCommand        `cmd:"" help:"Have a free phone's screen show the address of the rack's page, and its QR code."`
+	Ping        pingCommand        `cmd:"" help:"Tell that rackd is there."`
+	Screenshot  screenshotCommand  `cmd:"" help:"Take a picture of a phone's screen."`
+	Reboot      rebootCommand      `cmd:"" help:"Restart a phone, and wait until it can be used again."`
 	Retry       retryCommand       `cmd:"" help:"Have recovery begin anew on a slot."`
 	Forget      forgetCommand      `cmd:"" help:"Say that a slot is empty on purpose: its phone is not missed."`
 	Quarantine  quarantineCommand  `cmd:"" help:"Leave a slot's phone alone for a time, or take it back."`
@@ -168,9 +173,39 @@ func (actionsCommand) Run(s *session) error {
 	if s.json {
 		return s.print(all)
 	}
-	t := table.New(s.stdout, "ACTION", "ROLE", "WHAT IT DOES")
+	t := table.New(s.stdout, "ACTION", "ROLE", "NEEDS", "TWICE", "WITHIN", "ARGUMENTS", "WHAT IT DOES")
 	for _, d := range all {
-		t.Row(d.Name, string(d.Role), d.Summary)
+		needs, twice := "", "no"
+		switch {
+		case d.NeedsLease:
+			needs = "the slot"
+		case d.NeedsQuiet:
+			needs = "all slots on the power"
+		}
+		if d.Idempotent {
+			twice = "as once"
+		}
+		t.Row(d.Name, string(d.Role), needs, twice, d.Timeout.String(), taken(d.Schema), d.Summary)
 	}
 	return t.Flush()
+}
+
+// taken names the arguments of a schema, the optional ones in brackets.
+func taken(schema json.RawMessage) string {
+	var s struct {
+		Required   []string
+		Properties map[string]json.RawMessage
+	}
+	if json.Unmarshal(schema, &s) != nil {
+		return "?"
+	}
+	var must, may []string
+	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+		if slices.Contains(s.Required, name) {
+			must = append(must, name)
+		} else {
+			may = append(may, "["+name+"]")
+		}
+	}
+	return strings.Join(append(must, may...), " ")
 }

@@ -92,8 +92,51 @@ func (c observeCommand) keep(image []byte) error {
 	if len(image) == 0 {
 		return fmt.Errorf("the phone in slot %d gave no picture of its screen: try again, or look without --image", c.Slot)
 	}
-	return writeWhole(c.Image, func(w io.Writer) error {
+	return writePicture(c.Image, image)
+}
+
+func writePicture(path string, image []byte) error {
+	return writeWhole(path, func(w io.Writer) error {
 		_, err := w.Write(image)
+		return err
+	})
+}
+
+type screenshotCommand struct {
+	slotArg
+	File string `arg:"" help:"JPEG file to write; it appears whole or not at all."`
+}
+
+func (c screenshotCommand) Run(s *session) error {
+	var shot action.Screenshot
+	if err := s.client.Call(s.ctx, "screenshot", c.args(), &shot); err != nil {
+		return err
+	}
+	if err := writePicture(c.File, shot.Image); err != nil {
+		return err
+	}
+	shot.Image = nil // it is in the file
+	if s.json {
+		return s.print(shot)
+	}
+	_, err := fmt.Fprintf(s.stdout, "%d by %d pixels, %s in front\n", shot.Width, shot.Height, table.Plain(shot.Package))
+	return err
+}
+
+type pingCommand struct{}
+
+func (pingCommand) Run(s *session) error {
+	return call(s, "ping", struct{}{}, func(pong action.Pong) error {
+		_, err := fmt.Fprintf(s.stdout, "rackd is there with %d slots, start %s\n", pong.Slots, pong.Boot)
+		return err
+	})
+}
+
+type rebootCommand struct{ slotArg }
+
+func (c rebootCommand) Run(s *session) error {
+	return call(s, "reboot", c.args(), func(r action.Rebooted) error {
+		_, err := fmt.Fprintf(s.stdout, "back after %s\n", short(time.Duration(r.MS)*time.Millisecond))
 		return err
 	})
 }

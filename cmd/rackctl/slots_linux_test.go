@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -37,6 +39,26 @@ func columns(table string) string {
 	return strings.Join(lines, "\n")
 }
 
+// TestActionsAreListedWithWhatTheyNeed: who may, what must be free, whether twice is as once, how long, and with what.
+func TestActionsAreListedWithWhatTheyNeed(t *testing.T) {
+	out, said, code := start(t).rackctl("", "actions")
+	if code != 0 {
+		t.Fatal(code, said)
+	}
+	for _, want := range []string{
+		"power_cycle operator all slots on the power no 2m0s slot [hub] take the power",
+		"reboot operator the slot no 5m0s slot restart",
+		"sign operator - as once 1m30s [seconds] [slot] have a free phone's screen",
+		"ping viewer - as once 10s - tell that",
+		"screenshot viewer - as once 1m0s slot take a picture",
+		"quarantine operator - as once 10s slot [reason] [seconds] leave",
+	} {
+		if !strings.Contains(columns(out), "\n"+want) {
+			t.Errorf("no %q in\n%s", want, columns(out))
+		}
+	}
+}
+
 func TestOrdersAboutSlots(t *testing.T) {
 	b := start(t)
 	for _, c := range []struct{ args, want string }{
@@ -52,6 +74,7 @@ func TestOrdersAboutSlots(t *testing.T) {
 		{"sign 2 --for 30s", "sign 2 for 30s"},
 		{"sign --end", "end sign 0"},
 		{"sign 1 --end", "end sign 1"},
+		{"reboot 1", "reboot 1"},
 		{"retry 1", "retry 1"},
 		{"forget 2", "forget 2"},
 	} {
@@ -60,6 +83,18 @@ func TestOrdersAboutSlots(t *testing.T) {
 		if code != 0 || !strings.HasPrefix(log[len(log)-1], c.want) {
 			t.Errorf("rackctl %s: %d %s%s did %q, want %q", c.args, code, out, said, log[len(log)-1], c.want)
 		}
+	}
+	if out, said, code := b.rackctl("", "ping"); code != 0 || out != "rackd is there with 2 slots, start 4-522d5a50\n" {
+		t.Errorf("ping: %d %s%s", code, out, said)
+	}
+	file := filepath.Join(t.TempDir(), "screen.jpg")
+	for _, more := range []string{"", "--json"} {
+		out, said, code := b.rackctl("", strings.Fields("screenshot 1 "+file+" "+more)...)
+		raw, err := os.ReadFile(file)
+		if code != 0 || err != nil || string(raw) != "jpeg" || strings.Contains(out, "image") {
+			t.Errorf("screenshot %s: %d %s%s, %q %v", more, code, out, said, raw, err)
+		}
+		os.Remove(file)
 	}
 	if _, said, code := b.rackctl("", "maintenance", "perhaps"); code != exitUsage {
 		t.Errorf("maintenance perhaps: %d %s", code, said)

@@ -31,6 +31,8 @@ type Care interface {
 	Sign(ctx context.Context, slot int, d time.Duration) (Sign, error)
 	// EndSign ends that on a slot, or for 0 on all.
 	EndSign(slot int) error
+	// Reboot restarts a slot's phone and waits until it can be used again.
+	Reboot(ctx context.Context, slot int, fence Fence) (Rebooted, error)
 	// Retry has recovery begin anew on a slot.
 	Retry(slot int) error
 	// Forget says that a slot is empty on purpose.
@@ -116,6 +118,13 @@ type Slots struct {
 type Identified struct {
 	Slots []int `json:"slots"`
 	Light bool  `json:"light"`
+}
+
+// Rebooted is the result of reboot.
+type Rebooted struct {
+	Slot   int    `json:"slot"`
+	Serial string `json:"serial"`
+	MS     int64  `json:"ms"` // until it could be used again
 }
 
 // LangArgs choose the language of sentences.
@@ -210,6 +219,7 @@ const (
 	maxIdentify    = 600             // seconds
 	usualIdentify  = 4 * time.Second
 	identifyMargin = time.Minute
+	rebootTimeout  = 5 * time.Minute
 	usualSign      = 2 * time.Minute
 	signTimeout    = 90 * time.Second // for a few phones to be tried, one after the other
 )
@@ -248,6 +258,11 @@ func careActions() []entry {
 		define(Definition{
 			Name: "sign", Summary: "have a free phone's screen show the address of the rack's page", Role: Operator, Idempotent: true, Timeout: signTimeout,
 		}, sign),
+		define(Definition{
+			Name: "reboot", Summary: "restart a slot's phone, and wait until it can be used again", Role: Operator, NeedsLease: true, Timeout: rebootTimeout,
+		}, func(ctx context.Context, c *call, a *SlotArgs) (any, error) {
+			return c.rack.Care().Reboot(ctx, a.Slot, c.fence)
+		}),
 		define(act("sign_end", "put the phones that show it back to their home screens"), endSign),
 	}
 }

@@ -22,6 +22,10 @@ func TestWhatPeopleDoAboutSlots(t *testing.T) {
 		{"maintenance", `{"slot":2,"off":true}`, "maintenance 2 false"},
 		{"identify", `{"seconds":9}`, "identify 0 for 9s"},
 		{"identify", `{"slot":1}`, "identify 1 for 4s"},
+		{"sign", `{}`, "sign 0 for 2m0s"},
+		{"sign", `{"slot":2,"seconds":9}`, "sign 2 for 9s"},
+		{"sign_end", `{}`, "end sign 0"},
+		{"reboot", `{"slot":1}`, "reboot 1"},
 		{"slot_retry", `{"slot":1}`, "retry 1"},
 		{"slot_forget", `{"slot":2}`, "forget 2"},
 	} {
@@ -41,6 +45,11 @@ func TestWhatPeopleDoAboutSlots(t *testing.T) {
 		{"quarantine", `{"slot":1,"seconds":604801}`, wire.BadRequest},
 		{"maintenance", `{"slot":9}`, wire.SlotUnknown},
 		{"identify", `{"seconds":601}`, wire.BadRequest},
+		{"sign", `{"slot":9}`, wire.SlotUnknown},
+		{"sign", `{"seconds":601}`, wire.BadRequest},
+		{"sign_end", `{"slot":9}`, wire.SlotUnknown},
+		{"reboot", `{"slot":2}`, wire.SlotEmpty},
+		{"screenshot", `{"slot":2}`, wire.SlotEmpty},
 		{"slots", `{"lang":"xx"}`, wire.BadRequest},
 	} {
 		if _, err := b.call("lee", c.name, c.args); !wire.Is(err, c.code) {

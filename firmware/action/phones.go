@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"phonerack/firmware/lease"
+	"phonerack/sync/wire"
 )
 
 // SlotArgs name a slot.
@@ -139,6 +140,8 @@ func phoneActions() []entry {
 	return []entry{
 		define(Definition{Name: "phones", Summary: "list slots and phones", Role: Viewer, Idempotent: true, Timeout: quick}, listPhones),
 		define(Definition{Name: "observe", Summary: "read a phone's screen", Role: Viewer, Idempotent: true, Timeout: lookTimeout}, observe),
+		define(Definition{Name: "ping", Summary: "tell that the rack is there", Role: Viewer, Idempotent: true, Timeout: quick}, ping),
+		define(Definition{Name: "screenshot", Summary: "take a picture of a phone's screen", Role: Viewer, Idempotent: true, Timeout: lookTimeout}, screenshot),
 		define(Definition{
 			Name: "phone_info", Summary: "read what a phone tells of itself and what is remembered of it", Role: Viewer, Idempotent: true, Timeout: lookTimeout,
 		}, phoneInfo),
@@ -172,6 +175,32 @@ func observe(ctx context.Context, c *call, args *ObserveArgs) (any, error) {
 		return nil, err
 	}
 	return p.Observe(ctx, Want{Image: args.Image || args.Marks || args.Grid, Marks: args.Marks, Grid: args.Grid})
+}
+
+func ping(_ context.Context, c *call, _ *struct{}) (any, error) { return c.rack.Ping(), nil }
+
+// Screenshot is the result of screenshot.
+type Screenshot struct {
+	Slot    int    `json:"slot"`
+	Package string `json:"package"` // of the app in front
+	Width   int    `json:"width"`   // pixels
+	Height  int    `json:"height"`
+	Image   []byte `json:"image,omitempty"` // JPEG
+}
+
+func screenshot(ctx context.Context, c *call, args *SlotArgs) (any, error) {
+	p, err := c.rack.Phone(args.Slot)
+	if err != nil {
+		return nil, err
+	}
+	seen, err := p.Observe(ctx, Want{Image: true})
+	if err != nil {
+		return nil, err
+	}
+	if seen.Image == nil {
+		return nil, wire.Refuse(wire.ObservationFailed, map[string]any{"slot": args.Slot, "serial": c.serial(), "detail": "the phone gave no picture"})
+	}
+	return Screenshot{Slot: args.Slot, Package: seen.Package, Width: seen.Width, Height: seen.Height, Image: seen.Image}, nil
 }
 
 func phoneInfo(ctx context.Context, c *call, args *SlotArgs) (any, error) {

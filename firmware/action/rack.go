@@ -24,6 +24,8 @@ type Rack interface {
 	// Phone returns the phone of a slot that is ready, else the refusal that says why there is none.
 	Phone(slot int) (Phone, error)
 
+	// Ping tells that the rack is there.
+	Ping() Pong
 	// Care is what keeps the slots well.
 	Care() Care
 
@@ -49,6 +51,12 @@ type Rack interface {
 	SpeakMCP(ctx context.Context, actor Actor, in io.Reader, out io.Writer) error
 	// TaskFiles writes the task's trajectory as a tar archive.
 	TaskFiles(ctx context.Context, id string, w io.Writer) error
+}
+
+// Pong is the result of ping.
+type Pong struct {
+	Boot  string `json:"boot"` // id of this start
+	Slots int    `json:"slots"`
 }
 
 // Want says what an observation needs beyond the elements.

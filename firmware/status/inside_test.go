@@ -1,19 +1,25 @@
 package status
 
 import (
+	"encoding/json"
 	"fmt"
 	"io/fs"
+	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"rsc.io/qr"
 
 	"phonerack/firmware/action"
+	"phonerack/firmware/action/actiontest"
 	"phonerack/firmware/health"
+	"phonerack/firmware/lease"
 	"phonerack/sync/wire"
 )
 
@@ -227,4 +233,29 @@ func FuzzRedact(f *testing.F) {
 			t.Errorf("%q is left in %q", secret, got)
 		}
 	})
+}
+
+// TestEachActIsAnAction: the registry takes what the page gives, and its answer is not about the words of the request.
+func TestEachActIsAnAction(t *testing.T) {
+	registry := action.New(actiontest.New(), lease.NewTable(lease.Options{Now: func() time.Duration { return 0 }}), slog.New(slog.DiscardHandler))
+	for _, a := range acts {
+		args := map[string]any{}
+		if a.slot {
+			args["slot"] = 1
+		}
+		if a.args != nil {
+			more, err := a.args(func(string) string { return "30" })
+			if err != nil {
+				t.Fatalf("%s: %v", a.name, err)
+			}
+			maps.Copy(args, more)
+		}
+		raw, err := json.Marshal(args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := registry.Call(t.Context(), action.Actor{Name: "page", Role: action.Operator, Via: "page"}, a.action, raw, discard); err != nil {
+			t.Errorf("%s: %s %s: %v", a.name, a.action, raw, err)
+		}
+	}
 }

@@ -69,6 +69,10 @@ func (c care) Sign(ctx context.Context, slot int, d time.Duration) (action.Sign,
 
 func (c care) EndSign(slot int) error { return c.r.did(context.Background(), "end sign %d", slot) }
 
+func (c care) Reboot(ctx context.Context, slot int, _ action.Fence) (action.Rebooted, error) {
+	return action.Rebooted{Slot: slot, Serial: "R5CT", MS: 30_000}, c.r.did(ctx, "reboot %d", slot)
+}
+
 func (c care) Retry(slot int) error { return c.r.did(context.Background(), "retry %d", slot) }
 
 func (c care) Forget(slot int) error { return c.r.did(context.Background(), "forget %d", slot) }

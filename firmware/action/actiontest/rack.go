@@ -62,6 +62,9 @@ func (r *Rack) Phones() []action.PhoneState {
 	}
 }
 
+// Ping implements action.Rack.
+func (r *Rack) Ping() action.Pong { return action.Pong{Boot: "4-522d5a50", Slots: 2} }
+
 // Skills implements action.Rack.
 func (r *Rack) Skills() (action.Skills, error) {
 	if r.Book == nil {
