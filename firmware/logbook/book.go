@@ -40,10 +40,10 @@ type Book struct {
 	bounds Bounds
 
 	mu      sync.Mutex
-	records []Record      // guarded by mu, as is what follows; the oldest first
-	bytes   int           // of their lines
-	last    uint64        // number of the newest
-	more    chan struct{} // closed at the next record, and replaced
+	records []Record          // guarded by mu, as is what follows; the oldest first
+	bytes   int               // of their lines
+	last    uint64            // number of the newest
+	more    chan struct{}     // closed at the next record, and replaced
 	parts   map[string]string // the newest line of each part
 }
 
