@@ -11,6 +11,7 @@ import (
 	"phonerack/agent/planner"
 	"phonerack/agent/tools"
 	"phonerack/firmware/action"
+	"phonerack/firmware/health"
 	"phonerack/firmware/lease"
 	"phonerack/sync/fleet"
 	"phonerack/sync/wire"
@@ -141,6 +142,12 @@ func (p phones) Slots() []fleet.Slot {
 		_, leased := r.leases.Lookup(number)
 		one := fleet.Slot{Number: number, State: string(state.State), Phone: state.Serial, Model: state.Model}
 		one.Idle = state.State == action.Ready && !leased && !stopping && r.care.closed(number) == ""
+		if serial, is := r.care.sleeping(number); is && !leased && !stopping {
+			one.Idle, one.Phone, one.State = true, serial, string(health.Resting)
+			if b := r.book.Lookup(number, serial).Baseline; b != nil {
+				one.Apps = b.Packages
+			}
+		}
 		if live != nil && live.entry != nil {
 			if b := live.entry.Record().Baseline; b != nil {
 				one.Apps = b.Packages
@@ -152,12 +159,15 @@ func (p phones) Slots() []fleet.Slot {
 	return list
 }
 
-// Prepare implements fleet.Runner: it fetches the files that the task names and that are not here yet.
+// Prepare implements fleet.Runner: it wakes a phone that rests, and fetches the files that the task names and that are not here yet.
 func (p phones) Prepare(ctx context.Context, a fleet.Assignment) error {
 	if _, err := specOf(a); err != nil { // before anything is fetched for it
 		return wire.Refuse(wire.BadRequest, map[string]any{"reason": err.Error()})
 	}
 	if _, err := p.rack.toolset(a.Task.Skills, a.Task.Permissions, a.Task.TaskID, a.Slot); err != nil { // likewise
+		return err
+	}
+	if err := p.rack.care.wake(ctx, a.Slot, a.Phone); err != nil {
 		return err
 	}
 	for _, in := range a.Task.Inputs {

@@ -29,7 +29,9 @@ func (r *Rack) Phone(number int) (action.Phone, error) {
 	state, l := s.snapshot()
 	switch {
 	case l == nil:
-		r.care.wanted(number)
+		if err := r.care.wanted(number); err != nil {
+			return nil, err
+		}
 		return nil, s.refuse(state)
 	case l.phone == nil:
 		return limitedPhone{readyPhone{number, l}, s.refuse(state)}, nil

@@ -40,6 +40,9 @@ func (r *Rack) begin(spec action.TaskSpec, actor string, granted *fleet.Assignme
 	}
 	l, err := s.usable()
 	if err != nil {
+		if rests := r.care.wanted(spec.Slot); rests != nil {
+			err = rests
+		}
 		return action.TaskStatus{}, err
 	}
 	cloudTask := ""

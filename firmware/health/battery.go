@@ -2,6 +2,7 @@ package health
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"phonerack/agent/phone"
@@ -48,6 +49,22 @@ func (k *Keeper) Battery(slot int, b phone.Battery) {
 // Wanted notes that somebody waits for the slot's phone: its power comes back early.
 func (k *Keeper) Wanted(slot int, is bool) {
 	k.with(slot, func(s *place, _ time.Duration) { s.care.wanted = is })
+}
+
+// Resting tells about a slot whose phone has no power for its battery's sake: its serial number, "" if it is not known, and
+// whether it is too hot to be woken.
+func (k *Keeper) Resting(slot int) (serial string, hot, is bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	s := k.at(slot)
+	if s == nil {
+		return "", false, false
+	}
+	serial, _ = strings.CutPrefix(s.phone, bySerial)
+	if serial == s.phone {
+		serial = ""
+	}
+	return serial, s.care.hot, k.stateNow(s) == Resting
 }
 
 // Powered tells how the port is found at the start. One that is off is switched on.

@@ -235,12 +235,15 @@ func (k *Keeper) uncut(s *place, l Look) bool {
 	return true
 }
 
+// bySerial begins the key of a phone that has a serial number of its own.
+const bySerial = "serial:"
+
 // meet notes which phone a look is of. Another phone than before begins anew.
 func (k *Keeper) meet(s *place, l Look) {
 	if l.Bus == BusEmpty || l.Bus == "" || l.Bus == BusFull {
 		return
 	}
-	key := "serial:" + l.Phone
+	key := bySerial + l.Phone
 	if l.Phone == "" {
 		key = fmt.Sprint("slot:", s.Slot)
 		if s.phone != "" && !known(l) {

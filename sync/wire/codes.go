@@ -54,6 +54,8 @@ const (
 	PhoneUnauthorized Code = "phone_unauthorized" // nobody accepted the debugging prompt yet
 	PhoneOffline      Code = "phone_offline"      // plugged in, does not answer
 	PhoneLimited      Code = "phone_limited"      // shell and files work, the screen does not
+	PhoneResting      Code = "phone_resting"      // its power was off for its battery's sake, and comes back now
+	PhoneHot          Code = "phone_hot"          // its power is off until it has cooled
 	PhoneLost         Code = "phone_lost"         // gone in the middle of the work
 	PhoneSetup        Code = "phone_setup"        // the phone's settings forbid what was asked
 	PhoneRejected     Code = "phone_rejected"     // the phone answered an act with a complaint
@@ -171,6 +173,8 @@ var passing = map[Code]bool{
 	NoFreePhone:         true,
 	PhoneUnauthorized:   true,
 	PhoneOffline:        true,
+	PhoneResting:        true,
+	PhoneHot:            true,
 	PhoneLimited:        true,
 	PhoneTimeout:        true,
 	ObservationFailed:   true,
