@@ -120,6 +120,7 @@ type socket struct {
 	mu      sync.Mutex
 	on      bool
 	absent  bool // nothing is plugged in at the start
+	vbus    bool // the phone's battery sees that its power is gone
 	address int
 	device  bus.Device
 	log     []string
@@ -135,6 +136,11 @@ func (s *socket) Set(_ context.Context, on bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.log = append(s.log, fmt.Sprint(on))
+	if s.vbus {
+		r := s.phone.device.Battery()
+		r.USB = on
+		s.phone.device.SetBattery(r)
+	}
 	switch s.on, on = on, s.on; {
 	case s.on && !on:
 		s.phone.SetFaults(phonesim.Faults{})

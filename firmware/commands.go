@@ -213,7 +213,7 @@ func (c *care) Reboot(ctx context.Context, slot int, fence action.Fence) (action
 		return action.Rebooted{}, err
 	}
 	begun := time.Now()
-	if err := reboot(ctx, before.conn); err != nil {
+	if err := farewell(ctx, before.conn, "reboot:"); err != nil {
 		return action.Rebooted{}, wire.Refuse(wire.PhoneRejected, map[string]any{"slot": slot, "serial": before.serial, "what": "restart", "detail": "it has no such service"}).Because(err)
 	}
 	tick := time.NewTicker(backEvery)

@@ -143,7 +143,7 @@ func (p phones) Slots() []fleet.Slot {
 		one := fleet.Slot{Number: number, State: string(state.State), Phone: state.Serial, Model: state.Model}
 		one.Idle = state.State == action.Ready && !leased && !stopping && r.care.closed(number) == ""
 		if serial, is := r.care.sleeping(number); is && !leased && !stopping {
-			one.Idle, one.Phone, one.State = true, serial, string(health.Resting)
+			one.Idle, one.Asleep, one.Phone, one.State = true, true, serial, string(health.Resting)
 			if b := r.book.Lookup(number, serial).Baseline; b != nil {
 				one.Apps = b.Packages
 			}

@@ -280,12 +280,12 @@ func (s *slot) restart(ctx context.Context) error {
 		return err
 	}
 	defer s.close(conn)
-	return reboot(ctx, conn)
+	return farewell(ctx, conn, "reboot:")
 }
 
-// reboot asks adbd to restart the phone, which hangs up instead of answering.
-func reboot(ctx context.Context, conn *adb.Conn) error {
-	answer, err := conn.Open(ctx, "reboot:")
+// farewell asks adbd for what it hangs up for, with or without an answer.
+func farewell(ctx context.Context, conn *adb.Conn, service string) error {
+	answer, err := conn.Open(ctx, service)
 	switch {
 	case errors.Is(err, adb.ErrRefused):
 		return err

@@ -71,7 +71,7 @@ func TestAnErrandThatNobodyWaitsForIsNotDone(t *testing.T) {
 		t.Error("a resync does not have the next link read what is left over")
 	}
 	e.rung = health.ClearHalt
-	if s.carry(t.Context(), e); !errors.Is(<-e.done, errNoWay) {
-		t.Error("nothing here clears a halt, and it was not said")
+	if s.carry(t.Context(), e); !errors.Is(<-e.done, errNoStall) {
+		t.Error("nothing has stalled, and it was not said")
 	}
 }

@@ -130,11 +130,7 @@ func (s *slot) mend(ctx context.Context, rung health.Rung, held *lease.Lease) er
 		_, err := l.conn.Shell(ctx, "dumpsys battery reset")
 		return err
 	}
-	answer, err := l.conn.Open(ctx, "usb:") // as adb does it; the phone hangs up and comes back on USB alone
-	if err == nil {
-		answer.Close()
-	}
-	return err
+	return farewell(ctx, l.conn, "usb:") // as adb does it; adbd comes back on USB alone
 }
 
 // judge tells the keeper what was found out about ports and hubs.

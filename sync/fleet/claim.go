@@ -35,10 +35,11 @@ const (
 // the card a write for each question.
 type claim struct {
 	claimRecord
-	open  bool // it was sent, and what became of it is not known
-	busy  bool // a goroutine is at it
-	next  time.Duration
-	again *backOff
+	open   bool // it was sent, and what became of it is not known
+	busy   bool // a goroutine is at it
+	asleep bool // the phone that was claimed for last has to be woken
+	next   time.Duration
+	again  *backOff
 }
 
 // claiming looks for idle slots while the link is online.
@@ -130,7 +131,7 @@ func (f *Fleet) begin(c *claim, s Slot) bool {
 	if c.again == nil {
 		c.again = f.backOff(time.Second, time.Minute)
 	}
-	c.busy = true
+	c.busy, c.asleep = true, s.Asleep
 	ctx := f.run.ctx
 	f.run.wg.Go(func() {
 		wait := f.claim(ctx, c, s, release)
@@ -275,7 +276,7 @@ func (f *Fleet) leased(ctx context.Context, c *claim, ask wire.Claim, l wire.Lea
 		f.spawn(func(ctx context.Context) { f.giveBack(ctx, a) })
 		return c.again.after(nil)
 	}
-	if len(l.Task.Inputs) > 0 {
+	if len(l.Task.Inputs) > 0 || c.asleep {
 		if !f.spawn(func(ctx context.Context) { f.prepared(ctx, c, a, l.Task) }) {
 			f.refused(ctx, a, wire.Refuse(wire.ShuttingDown, nil))
 		}

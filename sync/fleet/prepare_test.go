@@ -51,6 +51,23 @@ func TestATaskWithFilesStartsWhenItIsPreparedAndKeepsItsLeaseMeanwhile(t *testin
 	})
 }
 
+func TestAPhoneThatIsAsleepIsWokenBeforeItsTaskStarts(t *testing.T) {
+	life(t, func(t *testing.T, w *world) {
+		w.phones.asleep = true
+		w.phones.prepare = slow(2 * time.Minute)
+		w.cloud.submit("t1", false)
+		w.start(0)
+		pass(30 * time.Second)
+		if n := w.started(ref("t1", 1)); n != 0 {
+			t.Errorf("started %d times while the phone was asleep", n)
+		}
+		w.settle(10 * time.Minute)
+		if n := w.started(ref("t1", 1)); n != 1 || len(bodies[wire.Release](w)) != 0 {
+			t.Errorf("started %d times, %d releases", n, len(bodies[wire.Release](w)))
+		}
+	})
+}
+
 func TestAPreparationThatFailsGivesTheTaskBackWithItsReason(t *testing.T) {
 	life(t, func(t *testing.T, w *world) {
 		tries := 0

@@ -15,8 +15,8 @@ import (
 type Runner interface {
 	// Slots is every slot of the rack.
 	Slots() []Slot
-	// Prepare fetches what an attempt of a task with files needs, before Start: it
-	// leaves the phone alone. ctx ends with the lease, and when the attempt is to
+	// Prepare fetches what an attempt of a task with files needs, and wakes a phone
+	// that is asleep, before Start: nothing is written to the phone. ctx ends with the lease, and when the attempt is to
 	// end. What it refuses goes back, with the reason of a *wire.Refusal.
 	Prepare(ctx context.Context, a Assignment) error
 	// Start begins an attempt and returns at once. If it refuses, nothing was
@@ -46,6 +46,7 @@ type Slot struct {
 	Phone  string // serial number, empty without a phone
 	Model  string
 	Idle   bool     // a task may start now
+	Asleep bool     // if Idle: after Prepare has given the phone its power back
 	Apps   []string // installed packages, at most 500; nil if not known
 }
 

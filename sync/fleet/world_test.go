@@ -318,6 +318,7 @@ type phones struct {
 	think    time.Duration // before the write, and after it
 	refuse   func(a fleet.Assignment) error
 	prepare  func(ctx context.Context, a fleet.Assignment) error
+	asleep   bool
 	ask      string        // text of a question that each attempt asks
 	hold     chan struct{} // commands wait for it
 	fail     error         // of commands
@@ -359,7 +360,7 @@ func (r *runner) Slots() (all []fleet.Slot) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for n := 1; n <= f.slots; n++ {
-		s := fleet.Slot{Number: n, State: "ready", Phone: f.serial + fmt.Sprint(n), Model: "sim", Idle: !f.busy[n], Apps: []string{"a.b"}}
+		s := fleet.Slot{Number: n, State: "ready", Phone: f.serial + fmt.Sprint(n), Model: "sim", Idle: !f.busy[n], Asleep: f.asleep, Apps: []string{"a.b"}}
 		for _, w := range r.live {
 			s.Idle = s.Idle && w.a.Slot != n
 		}

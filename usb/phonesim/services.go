@@ -45,6 +45,12 @@ func (d *daemon) service(name string) service {
 		return func(_ context.Context, s *stream) { d.reverseService(s, args) }
 	case "reboot":
 		return func(_ context.Context, s *stream) { d.phone.Reboot(args) }
+	case "usb":
+		return func(ctx context.Context, s *stream) {
+			d.run(ctx, "setprop service.adb.tcp.port 0", strings.NewReader(""), io.Discard, io.Discard)
+			io.WriteString(s, "restarting in USB mode\n")
+			d.phone.endPlugs(ErrRebooting) // adbd alone starts anew, at once
+		}
 	case "root":
 		return func(_ context.Context, s *stream) {
 			io.WriteString(s, "adbd cannot run as root in production builds\n")
