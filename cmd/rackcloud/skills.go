@@ -332,7 +332,11 @@ func (c catalogShow) Run(s *session) error {
 		fmt.Fprintf(s.stdout, "version %d of epoch %d\n", v.Version, v.Epoch)
 		t := table.New(s.stdout, "SUBSCRIPTION", "STATE", "AGENTS")
 		for _, u := range v.Subscriptions {
-			t.Row(u.ID, u.State, orAll(strings.Join(u.Agents, ",")))
+			agents := ""
+			if u.State == model.Active {
+				agents = orAll(strings.Join(u.Agents, ","))
+			}
+			t.Row(u.ID, u.State, agents)
 		}
 		if err := t.Flush(); err != nil {
 			return err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -143,5 +144,10 @@ func TestSpec000_FromTheOperatorsFolderToTheRack(t *testing.T) {
 	}
 	if err := c.Sync(t.Context()); err != nil || len(c.Copy().Rows) != 0 {
 		t.Errorf("%v: %+v", err, c.Copy())
+	}
+	var shown bytes.Buffer
+	run(t.Context(), []string{"--admin", s.admin, "catalog", "show", b.Rack}, strings.NewReader(""), &shown, &shown)
+	if text := shown.String(); !strings.Contains(text, "revoked") || strings.Contains(text, " all") {
+		t.Errorf("who has what was revoked:\n%s", text)
 	}
 }
