@@ -359,6 +359,11 @@ type skillValidate struct {
 
 func (c skillValidate) Run(s *session) error {
 	args := action.SkillValidateArgs{Skills: c.Names}
+	for _, name := range c.Names {
+		if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() && strings.HasSuffix(name, ".md") {
+			return fmt.Errorf("%s is a file of text, where names of skills or one YAML file of the registry are checked: rackctl skill tools --refresh says what is wrong with Agent Skills, rackcloud skill publish with skills of the catalog", name)
+		}
+	}
 	if name := c.Names[0]; len(c.Names) == 1 && (name == "-" || strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")) {
 		yaml, err := yamlFile(name).read(s)
 		if err != nil {

@@ -170,7 +170,8 @@ func TestSpec004_CLIOutput(t *testing.T) {
 }
 
 func TestSkillCommands(t *testing.T) {
-	b, _ := withSkills(t)
+	b, root := withSkills(t)
+	putFolder(t, root, "weather", "---\nname: weather\ndescription: Says the weather.\n---\n")
 	out, _ := b.did(0, base, "skill", "add", "-")
 	for _, want := range []string{"local/base", "The base.", "inline_tool", "tool_ref"} {
 		if !strings.Contains(out, want) {
@@ -207,6 +208,7 @@ func TestSkillCommands(t *testing.T) {
 		{"skill validate local/devops-toolkit local/none", "", 1, "Skill 'local/none' referenced in plan is not registered\n"},
 		{"skill validate local/devops-toolkit", "", 1, "Tool 'gone' of skill 'local/devops-toolkit' is not registered"},
 		{"skill validate -", "name: local/x\ndescription: d\nitems: [{type: include, name: local/none}]\n", 1, "Included skill 'local/none' not found"},
+		{"skill validate " + filepath.Join(root, "weather", folder.FileName), "", 1, "rackcloud skill publish"},
 		{"skill tools local/none", "", 1, "there is no skill local/none"},
 		{"skill remove local/base", "", 0, "cannot be used any more: local/devops-toolkit"},
 		{"skill tools local/devops-toolkit", "", 1, "Included skill 'local/base' not found (include path: local/devops-toolkit -> local/base)"},
