@@ -44,7 +44,7 @@ func (r *Rack) serveMCP(ctx context.Context) error {
 // SpeakMCP implements action.Rack.
 func (r *Rack) SpeakMCP(ctx context.Context, actor action.Actor, in io.Reader, out io.Writer) error {
 	if r.mcp == nil {
-		return wire.Refuse(wire.Unsupported, map[string]any{"what": "MCP, which mcp.enabled has switched off"})
+		return wire.Refuse(wire.NotConfigured, map[string]any{"what": "door for MCP clients", "key": "mcp.enabled = true"})
 	}
 	select {
 	case r.talks <- struct{}{}:

@@ -2,7 +2,9 @@ package firmware_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -65,6 +67,21 @@ func TestSkillsOutliveARestartAndFoldersAreFound(t *testing.T) {
 	}
 	if l.Tools[0].Source != registry.Builtin || !l.Tools[0].Writes || l.Tools[1].Source != registry.AgentSkills || l.Tools[1].SourceMetadata["path"] != filepath.Join(root, "weather") {
 		t.Errorf("tools %+v", l.Tools)
+	}
+}
+
+// TestWhatTheConfigurationLeavesOutIsNoMatterOfTheVersion: the refusal names the keys that would give it.
+func TestWhatTheConfigurationLeavesOutIsNoMatterOfTheVersion(t *testing.T) {
+	b := newBench(t, 1)
+	b.config.MCP.Enabled = false
+	b.start()
+	err := b.Call(t.Context(), "skill_catalog", struct{}{}, nil)
+	if r, ok := errors.AsType[*wire.Refusal](err); !ok || r.Code != wire.NotConfigured || !strings.Contains(r.Sentence("en"), "set cloud.identity") {
+		t.Errorf("a catalog without a cloud: %v", err)
+	}
+	err = b.rack.SpeakMCP(t.Context(), action.Actor{Name: "lee", Role: action.Operator}, strings.NewReader(""), io.Discard)
+	if r, ok := errors.AsType[*wire.Refusal](err); !ok || r.Code != wire.NotConfigured || !strings.Contains(r.Sentence("en"), "set mcp.enabled = true") {
+		t.Errorf("MCP that is switched off: %v", err)
 	}
 }
 

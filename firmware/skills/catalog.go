@@ -43,7 +43,7 @@ func (s *Skills) For(c skill.Caller) registry.Catalog {
 // Catalog implements action.Skills.
 func (s *Skills) Catalog() (catalog.Status, error) {
 	if s.source == nil {
-		return catalog.Status{}, wire.Refuse(wire.Unsupported, map[string]any{"what": "a catalog of skills without a cloud whose bundle has keys for it"})
+		return catalog.Status{}, wire.Refuse(wire.NotConfigured, map[string]any{"what": "source of a catalog of skills", "key": "cloud.identity (a bundle with keys for skills) or skills.platform.url"})
 	}
 	return s.source.Status(), nil
 }

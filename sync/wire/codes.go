@@ -127,6 +127,7 @@ const (
 	PictureGone        Code = "picture_gone"        // the picture of a command is not kept any longer, or not here
 	ReplayDiffers      Code = "replay_differs"      // a replay does not match its record
 	InputMissing       Code = "input_missing"       // a file of a task of the cloud could not be fetched
+	NotConfigured      Code = "not_configured"      // the configuration of this rack leaves out what was asked for
 )
 
 // Codes about skills; resync_required is the cloud's. A skill that the caller is not entitled to is answered
