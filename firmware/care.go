@@ -10,7 +10,6 @@ import (
 
 	"phonerack/firmware/health"
 	"phonerack/firmware/lease"
-	"phonerack/hal/led"
 	"phonerack/hal/power"
 	"phonerack/usb/bus"
 )
@@ -25,9 +24,9 @@ type care struct {
 	hands  *occupied // which slots people have their hands in
 	log    *slog.Logger
 
-	light *led.Light // nil without one
-	ports *ports     // what is at ports without a phone
-	signs signs      // on phones' screens
+	lights map[int]lights // of the rack at 0, of a slot at its number
+	ports  *ports         // what is at ports without a phone
+	signs  signs          // on phones' screens
 
 	every   time.Duration  // between two rounds
 	working sync.WaitGroup // orders that are being carried out

@@ -502,6 +502,38 @@ func TestTheLightAndTheButtonOfABoard(t *testing.T) {
 	}
 }
 
+// TestEachLEDShowsWhatItIsFor: two of the rack the same, one of a slot that slot alone; no LED of the board file is left dark for
+// nothing.
+func TestEachLEDShowsWhatItIsFor(t *testing.T) {
+	t.Parallel()
+	kernel := gpiotest.New(gpiotest.Chip{Label: "pinctrl-bcm2711", Lines: []string{"HUB1_PWR", "FRONT", "BACK", "FIRST", "SECOND"}})
+	kernel.Preset("HUB1_PWR", true)
+	text := lineBoard + "[[led]]\nname = \"front\"\nlight = { line = \"FRONT\" }\n[[led]]\nname = \"back\"\nlight = { line = \"BACK\" }\n" +
+		"[[led]]\nname = \"first\"\nslot = 1\nlight = { line = \"FIRST\" }\n[[led]]\nname = \"second\"\nslot = 2\nlight = { line = \"SECOND\" }\n"
+	c := newCable()
+	b := newUSBBench(t, c, hasty, onBoard(t, text), func(o *firmware.Options) { o.GPIO, o.Hubs = kernel, still{} })
+	c.plug("1-1.1", 5, newSimPhone(t, "", "SIM0001", 14, phonesim.Auth{}), "SIM0001")
+	b.health(1, health.Well)
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		if kernel.State("FRONT") == gpiotest.High && kernel.State("BACK") == gpiotest.High && kernel.State("FIRST") == gpiotest.High {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("front %v, back %v, first %v", kernel.State("FRONT"), kernel.State("BACK"), kernel.State("FIRST"))
+		}
+	}
+	if strings.Contains(fmt.Sprint(kernel.Edges()), "SECOND: low to high") {
+		t.Errorf("the LED of the empty slot has shown something: %v", kernel.Edges())
+	}
+	var seen action.Identified
+	if err := b.Call(t.Context(), "identify", action.IdentifyArgs{RackSlotArgs: action.RackSlotArgs{Slot: 2}, Seconds: 1}, &seen); err != nil || len(seen.Slots) != 0 {
+		t.Errorf("identify of a slot without a phone, by its LED: %+v, %v", seen, err)
+	}
+	if !strings.Contains(fmt.Sprint(kernel.Edges()), "SECOND: low to high") {
+		t.Errorf("the LED of the slot did not blink: %v", kernel.Edges())
+	}
+}
+
 // copyState copies a state folder with the modes of its files.
 func copyState(t *testing.T, from, to string) {
 	t.Helper()

@@ -93,9 +93,9 @@ func (c *care) controller() []health.Finding {
 	return append([]health.Finding(nil), c.findings...)
 }
 
-// shine shows on the light how the rack is.
+// shine shows on the LEDs how the rack and its slots are.
 func (c *care) shine() {
-	if c.light == nil {
+	if len(c.lights) == 0 {
 		return
 	}
 	count := c.keeper.Count()
@@ -103,21 +103,28 @@ func (c *care) shine() {
 	for _, f := range c.controller() {
 		alarms[f.Alarm()] = true
 	}
-	c.light.Set(led.Fault, alarms[health.FaultAlarm])
-	c.light.Set(led.Power, alarms[health.PowerAlarm])
-	c.light.Set(led.NoCloud, alarms[health.CloudAlarm])
-	c.light.Set(led.Unprovisioned, c.rack.cloud == nil)
-	c.light.Set(led.NeedsHands, count[health.NeedsHands] > 0 || c.givenUp())
-	c.light.Set(led.Recovering, count[health.Recovering]+count[health.Maintenance] > 0)
-	c.light.Set(led.Well, true) // the last of all: shown when nothing else is
+	rack := c.lights[0]
+	rack.set(led.Fault, alarms[health.FaultAlarm])
+	rack.set(led.Power, alarms[health.PowerAlarm])
+	rack.set(led.NoCloud, alarms[health.CloudAlarm])
+	rack.set(led.Unprovisioned, c.rack.cloud == nil)
+	rack.set(led.NeedsHands, count[health.NeedsHands] > 0 || c.givenUp())
+	rack.set(led.Recovering, count[health.Recovering]+count[health.Maintenance] > 0)
+	rack.set(led.Well, true) // the last of all: shown when nothing else is
+	for _, st := range c.keeper.All() {
+		own := c.lights[st.Slot]
+		own.set(led.NeedsHands, st.State == health.NeedsHands || leftByLadder(st))
+		own.set(led.Recovering, st.State == health.Recovering || st.State == health.Maintenance)
+		own.set(led.Well, slices.Contains([]health.State{health.Well, health.Attention, health.Resting}, st.State))
+	}
 }
 
 // givenUp tells whether recovery has left a phone alone because nothing helped. What a person has left alone is no call for hands.
-func (c *care) givenUp() bool {
-	return slices.ContainsFunc(c.keeper.All(), func(st health.Status) bool {
-		return st.State == health.Quarantined && slices.ContainsFunc(st.Others, func(f health.Finding) bool {
-			return f.Code == "quarantined" && f.Args["by"] == health.ByLadder
-		})
+func (c *care) givenUp() bool { return slices.ContainsFunc(c.keeper.All(), leftByLadder) }
+
+func leftByLadder(st health.Status) bool {
+	return st.State == health.Quarantined && slices.ContainsFunc(st.Others, func(f health.Finding) bool {
+		return f.Code == "quarantined" && f.Args["by"] == health.ByLadder
 	})
 }
 

@@ -21,7 +21,7 @@ func (r *Rack) equip(o Options) error {
 	if err := r.newCare(o.CareInterval, o.Kernel); err != nil {
 		return err
 	}
-	r.care.light = r.openLight()
+	r.care.lights = r.openLights()
 	r.watchProgress(o)
 	for _, s := range r.slots {
 		r.watch.Add(r.tree, s, stopPart)
@@ -30,19 +30,43 @@ func (r *Rack) equip(o Options) error {
 	if r.power != nil {
 		r.watch.Add(r.tree, service{"power of the phones", r.power.Run}, stopPart)
 	}
-	if r.care.light != nil {
-		r.watch.Add(r.tree, service{"light", r.care.light.Run}, stopPart)
-	}
 	r.addButton()
 	return nil
 }
 
-// openLight opens the first LED of the board file; nil if there is none, or none can be opened.
-func (r *Rack) openLight() *led.Light {
-	if r.config.Board == nil || len(r.config.Board.LEDs) == 0 {
-		return nil
+// lights show the same.
+type lights []*led.Light
+
+func (all lights) set(c led.Condition, is bool) {
+	for _, l := range all {
+		l.Set(c, is)
 	}
-	l := r.config.Board.LEDs[0]
+}
+
+func (all lights) identify(d time.Duration) {
+	for _, l := range all {
+		l.Identify(d)
+	}
+}
+
+// openLights opens the LEDs of the board file: those of the rack are at 0, those of a slot at its number. One that cannot be
+// opened is logged.
+func (r *Rack) openLights() map[int]lights {
+	all := map[int]lights{}
+	if r.config.Board == nil {
+		return all
+	}
+	for _, l := range r.config.Board.LEDs {
+		if light := r.openLight(l); light != nil {
+			all[l.Slot] = append(all[l.Slot], light)
+			r.watch.Add(r.tree, service{"LED " + l.Name, light.Run}, stopPart)
+		}
+	}
+	return all
+}
+
+// openLight opens one LED; nil if none of its lamps can be opened.
+func (r *Rack) openLight(l board.LED) *led.Light {
 	lamps := map[board.Colour]led.Lamp{}
 	for _, one := range l.Lights {
 		lamp, err := r.openLamp(l.Name, one)
@@ -111,8 +135,8 @@ func (c *care) stage(s button.Stage) {
 	if s == button.Stuck {
 		c.log.Error("the button is stuck")
 	}
-	if c.light != nil {
-		c.light.Feedback(feedback[s])
+	for _, l := range c.lights[0] {
+		l.Feedback(feedback[s])
 	}
 }
 
@@ -135,9 +159,7 @@ func (c *care) pressed(ctx context.Context, a button.Act) {
 	c.log.Info("button", "act", string(a))
 	switch a {
 	case button.Identify:
-		if c.light != nil {
-			c.light.Identify(led.IdentifyFor)
-		}
+		c.lights[0].identify(led.IdentifyFor)
 		c.pointOut(ctx)
 	case button.Maintenance:
 		on := c.hands.of(0) == ""

@@ -225,12 +225,16 @@ func (c *care) Retry(slot int) error {
 // Forget implements action.Care.
 func (c *care) Forget(slot int) error { return kept(c.keeper.Forget(slot)) }
 
-// Identify implements action.Care. With a light it is enough that the rack is seen.
+// Identify implements action.Care. Where an LED shows what is looked for, it is enough that this is seen.
 func (c *care) Identify(ctx context.Context, slot int, d time.Duration) (action.Identified, error) {
-	seen := action.Identified{Slots: []int{}, Light: c.light != nil}
-	if c.light != nil {
-		c.light.Identify(min(d, led.IdentifyFor))
-		defer c.light.Identify(0)
+	seen := action.Identified{Slots: []int{}, Light: len(c.lights[0]) > 0}
+	shown := []lights{c.lights[0]}
+	if slot != 0 {
+		shown = append(shown, c.lights[slot])
+	}
+	for _, l := range shown {
+		l.identify(min(d, led.IdentifyFor))
+		defer l.identify(0)
 	}
 	p := phones{c.rack}
 	var err error
@@ -242,7 +246,7 @@ func (c *care) Identify(ctx context.Context, slot int, d time.Duration) (action.
 		seen.Slots, err = p.blinkAll(ctx, d)
 	}
 	slices.Sort(seen.Slots)
-	if err != nil && seen.Light && slot == 0 {
+	if err != nil && len(c.lights[slot]) > 0 {
 		pause(ctx, d)
 		err = nil
 	}

@@ -115,6 +115,7 @@ func (l Line) String() string {
 // LED is an indicator with one light, or with one a colour.
 type LED struct {
 	Name   string
+	Slot   int // whose state it shows; 0: the rack's
 	Lights []Light
 }
 

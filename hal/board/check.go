@@ -62,12 +62,12 @@ func (c *checker) board(f *file) *Board {
 	c.uplink(b, f.Uplink)
 	c.power(b, f.Power)
 	c.hubs(b, f.Hubs)
-	c.leds(b, f.LEDs)
 	c.button(b.Button)
 	for i, s := range f.Slots {
 		b.Slots = append(b.Slots, c.slot(b, i, s))
 	}
 	c.unique(b.Slots)
+	c.leds(b, f.LEDs) // of slots that are there
 	c.places(b)
 	c.lines(f)
 	if len(c.faults) == 0 {

@@ -197,6 +197,7 @@ func (c *checker) leds(b *Board, list []fileLED) {
 		return
 	}
 	names := map[string]bool{}
+	used := map[string]string{} // name in sysfs to the LED that has it
 	for i, f := range list {
 		at := fmt.Sprintf("led[%d]", i)
 		c.named(at, "LED", f.Name)
@@ -205,8 +206,21 @@ func (c *checker) leds(b *Board, list []fileLED) {
 		}
 		names[f.Name] = true
 		led := LED{Name: f.Name}
+		if f.Slot != nil {
+			led.Slot = *f.Slot
+			if _, there := b.Slot(led.Slot); !there {
+				c.faultIn(at, "slot", "LED %s is of slot %d, which the board does not have: correct the number, or leave slot out for an LED of the rack", f.Name, led.Slot)
+			}
+		}
 		for _, l := range f.lights() {
-			led.Lights = append(led.Lights, c.light(at, "LED "+f.Name, l.colour, *l.light))
+			made := c.light(at, "LED "+f.Name, l.colour, *l.light)
+			led.Lights = append(led.Lights, made)
+			for _, name := range made.Sysfs {
+				if other, twice := used[name]; twice && other != f.Name+string(l.colour) {
+					c.faultIn(at, string(l.colour), "LED %s: %s is a light of another LED or colour already: each shows one thing", f.Name, name)
+				}
+				used[name] = f.Name + string(l.colour)
+			}
 		}
 		switch {
 		case len(led.Lights) == 0:

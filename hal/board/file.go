@@ -50,6 +50,7 @@ type fileHub struct {
 
 type fileLED struct {
 	Name  string     `toml:"name"`
+	Slot  *int       `toml:"slot"`
 	Light *fileLight `toml:"light"`
 	Green *fileLight `toml:"green"`
 	Red   *fileLight `toml:"red"`
