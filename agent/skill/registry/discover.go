@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"phonerack/agent/skill/folder"
@@ -65,7 +66,8 @@ type DiscoverOptions struct {
 
 // discovery is the state of a registry's discovering.
 type discovery struct {
-	mu sync.Mutex // held while a scan runs, so that two do not mix
+	mu   sync.Mutex // held while a scan runs, so that two do not mix
+	said []any      // what the last one was logged for: the same is not logged at each interval
 }
 
 // Discover scans the paths and registers each Agent Skill as the tool
@@ -103,13 +105,29 @@ func (r *Registry) discover(ctx context.Context, o DiscoverOptions, anew bool) (
 	if err := r.o.Tools.change(away, func(rest map[string]Tool) error { return d.register(rest, scanned.Skills, o.Strategy) }); err != nil {
 		return Discovery{Discovered: []Tool{}, Conflicts: d.Conflicts, Skipped: d.Skipped}, err
 	}
+	r.tell(d)
+	return d, nil
+}
+
+// tell logs what is not registered, unless the last scan found the same.
+func (r *Registry) tell(d Discovery) {
+	var found []any
+	fresh := func(what any) bool {
+		found = append(found, what)
+		return !slices.Contains(r.discovery.said, what)
+	}
 	for _, c := range d.Conflicts {
+		if !fresh([4]string{c.Name, c.Path, string(c.With), c.WithPath}) {
+			continue
+		}
 		r.o.Logger.Warn("name of an Agent Skill is taken", "name", c.Name, "path", c.Path, "with", c.With, "with_path", c.WithPath, "strategy", c.Strategy)
 	}
 	for _, s := range d.Skipped {
-		r.o.Logger.Warn("Agent Skill left out", "path", s.Path, "code", s.Code, "reason", s.Finding.Error())
+		if fresh([2]string{s.Path, s.Finding.Error()}) {
+			r.o.Logger.Warn("Agent Skill left out", "path", s.Path, "code", s.Code, "reason", s.Finding.Error())
+		}
 	}
-	return d, nil
+	r.discovery.said = found
 }
 
 // register puts skills among tools.

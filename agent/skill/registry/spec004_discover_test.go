@@ -140,6 +140,43 @@ func TestSpec004_ConflictHandling(t *testing.T) {
 	}
 }
 
+// TestWhatIsLeftOutIsLoggedWhenItChanges: the folders are searched every few minutes, and the log of a board is on its card.
+func TestWhatIsLeftOutIsLoggedWhenItChanges(t *testing.T) {
+	root := t.TempDir()
+	put := func(name, text string) {
+		t.Helper()
+		if err := errors.Join(os.MkdirAll(filepath.Join(root, name), 0o755), os.WriteFile(filepath.Join(root, name, "SKILL.md"), []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("one", "no front matter")
+	shelve(t, root, "taken", "found")
+	tools := builtins(t, "tap")
+	if err := tools.Add(Tool{Name: "agent_skills/taken", Source: Custom}); err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	r, err := Open(Options{Bucket: newFile(t), Tools: tools, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, lines := range []int{2, 0, 1, 0, 1} {
+		switch i {
+		case 2:
+			put("two", "no front matter")
+		case 4:
+			put("one", "---\nname: one\n---\n")
+		}
+		log.Reset()
+		if d, err := r.RefreshAgentSkills(t.Context(), at(root)); err != nil || len(d.Skipped) == 0 || len(d.Conflicts) != 1 {
+			t.Fatalf("%+v, %v", d, err)
+		}
+		if got := strings.Count(log.String(), "level=WARN"); got != lines {
+			t.Errorf("search %d logs %d lines, want %d:\n%s", i, got, lines, &log)
+		}
+	}
+}
+
 // TestSkillReport05_TheSameNameTwiceIsTold: the second one shadowed the first, or was shadowed, without a word.
 func TestSkillReport05_TheSameNameTwiceIsTold(t *testing.T) {
 	one, two := t.TempDir(), t.TempDir()
