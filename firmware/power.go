@@ -103,8 +103,9 @@ func (r *Rack) openPower(o Options) error {
 		outlets[i].OffTime = max(outlets[i].OffTime, off)
 	}
 	r.power, err = power.New(power.Config{
-		Outlets: outlets, Uplink: b.Uplink, Stagger: b.Power.Stagger, Concurrent: b.Power.Concurrent,
-		Store: records, Phones: onTheBus{r}, Hubs: hubs, Logger: r.log,
+		Outlets: outlets, Uplink: b.Uplink, Stagger: max(b.Power.Stagger, 1), // none is none, and not the usual one
+		Concurrent: b.Power.Concurrent,
+		Store:      records, Phones: onTheBus{r}, Hubs: hubs, Logger: r.log,
 	})
 	if err != nil {
 		return fmt.Errorf("prepare the phones' power: %w", err)

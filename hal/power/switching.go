@@ -132,7 +132,10 @@ func (s *Supply) set(ctx context.Context, o *outlet, on bool) error {
 			return nil
 		}
 		if now := s.hubOf(o); !on && o.isPort() && hub.there && (!now.there || hub.came(now)) {
-			s.note(o, func() { o.offAt, o.setAt = time.Now(), time.Now() })
+			s.note(o, func() {
+				o.setAt = time.Now()
+				o.offAt = o.setAt
+			})
 			return errors.Join(errHubGone, err)
 		}
 		if time.Since(begin)+retryEvery > s.config.Silence {

@@ -93,14 +93,18 @@ func (s *Supply) renewed(generations map[string]int) map[string]bool {
 // and looked for each Poll.
 const blameFor = 6 * time.Second
 
-// accuse names a port whose switching has just reset its hub. One that nobody looked at meanwhile is found here.
+// accuse names a port that was just switched off, and so has reset its hub. One that nobody looked at meanwhile is found here.
+// Several hubs that come at once have another reason.
 func (s *Supply) accuse(anew map[string]bool) {
+	if len(anew) > 1 {
+		return
+	}
 	for _, o := range s.outlets {
 		if !anew[o.HubPath] || !o.isPort() || s.fedAnew(o) {
 			continue
 		}
 		s.mu.Lock()
-		guilty := o.busy == "" && !o.setAt.IsZero() && time.Since(o.setAt) < blameFor
+		guilty := o.busy == "" && o.setAt == o.offAt && time.Since(o.setAt) < blameFor
 		s.mu.Unlock()
 		if !guilty {
 			continue
