@@ -120,6 +120,7 @@ fmt: ## format the code
 .PHONY: bench
 bench: setup ## benchmarks, one `bench <name> <value> <unit>` a line
 	@go test -run '^$$' -bench . -benchtime 1s ./... | awk ' \
+		/^bench /{print} \
 		/^pkg: /{pkg = $$2; sub(/^phonerack\//, "", pkg)} \
 		/^Benchmark/{name = $$1; sub(/^Benchmark/, "", name); sub(/-[0-9]+$$/, "", name); \
 			for (i = 3; i < NF; i += 2) printf "bench %s/%s %s %s\n", pkg, name, $$i, $$(i+1)} \

@@ -64,6 +64,7 @@ type slot struct {
 	mu    sync.Mutex
 	state action.PhoneState // guarded by mu, as is live
 	live  *live             // set while state is ready or limited
+	said  said              // of the state, in the log; guarded by mu
 }
 
 // live is one connection to one phone.
@@ -212,8 +213,27 @@ func (s *slot) become(state action.State, reason string) {
 	if state == action.Empty {
 		s.state.Serial, s.state.Model, s.state.Android = "", "", ""
 	}
-	s.log.Info("slot changed", "state", string(state), "phone", s.state.Serial, "reason", reason)
+	s.announce(slog.LevelInfo, "reason", reason)
 	s.events.slot(s.state, serial)
+}
+
+// announce logs the slot's state. s.mu is held. That a phone is tried once more, and fails as it did before, is only for those who
+// ask for everything: a phone that is ill is tried at each look.
+func (s *slot) announce(level slog.Level, attrs ...any) {
+	is := said{s.state.State, s.state.Reason, s.state.Serial}
+	switch {
+	case is.state == action.Connecting, is == s.said:
+		level = slog.LevelDebug
+	default:
+		s.said = is
+	}
+	s.log.Log(context.Background(), level, "slot changed", append([]any{"state", string(s.state.State), "phone", s.state.Serial}, attrs...)...)
+}
+
+// said is what was logged of a slot.
+type said struct {
+	state          action.State
+	reason, serial string
 }
 
 // ready enters the state in which the phone can be used.
@@ -225,7 +245,7 @@ func (s *slot) ready(l *live) {
 	s.live = l
 	s.state.State, s.state.Reason, s.state.Since = action.Ready, "", time.Now()
 	s.state.Serial, s.state.Model, s.state.Android = l.serial, info.Model, info.Release
-	s.log.Info("slot changed", "state", string(action.Ready), "phone", l.serial, "model", info.Model, "android", info.Release)
+	s.announce(slog.LevelInfo, "model", info.Model, "android", info.Release)
 	s.events.slot(s.state, l.serial)
 }
 
@@ -240,7 +260,7 @@ func (s *slot) limited(l *live, reason string) {
 	banner := l.conn.Banner()
 	s.state.State, s.state.Reason, s.state.Since = action.Limited, reason, time.Now()
 	s.state.Serial, s.state.Model, s.state.Android = l.serial, banner.Model, ""
-	s.log.Warn("slot changed", "state", string(action.Limited), "phone", l.serial, "kind", banner.Type, "reason", reason)
+	s.announce(slog.LevelWarn, "kind", banner.Type, "reason", reason)
 	s.events.slot(s.state, l.serial)
 }
 
