@@ -2,6 +2,7 @@ package firmware
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"math"
 	"os"
@@ -47,14 +48,14 @@ func (c *care) check(now time.Duration) {
 	defer c.mu.Unlock()
 	before := map[string]bool{}
 	for _, f := range c.findings {
-		before[f.Code] = true
+		before[about(f)] = true
 	}
 	c.findings = slices.Concat(c.checks.Check(in, r.config.Health.Rack), c.keeper.Hubs(), crowded)
 	for _, hub := range hubs {
 		c.findings = append(c.findings, health.Overload(hub))
 	}
 	for _, f := range c.findings {
-		if before[f.Code] {
+		if before[about(f)] {
 			continue
 		}
 		_, why, _ := f.Say("en")
@@ -64,6 +65,11 @@ func (c *care) check(now time.Duration) {
 		}
 		c.log.Log(context.Background(), level, "the controller needs a look", "finding", f.Code, "why", why)
 	}
+}
+
+// about is what a finding is about: its figures may change from one check to the next.
+func about(f health.Finding) string {
+	return fmt.Sprint(f.Code, " ", f.Args["hub"], " ", f.Args["service"])
 }
 
 // wall is the board's clock, and whether somebody who knows has set it: the cloud, or the kernel's own discipline (NTP).

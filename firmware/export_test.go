@@ -11,6 +11,7 @@ import (
 	"phonerack/firmware/lease"
 	"phonerack/firmware/remembered"
 	"phonerack/hal/board"
+	"phonerack/hal/led"
 	"phonerack/hal/power"
 	"phonerack/sync/fleet"
 	"phonerack/sync/wire"
@@ -64,3 +65,6 @@ func HubsOver(sysfs string, hubs []board.Hub) func(now time.Duration) []string {
 	c := &current{hubs: hubs, usb: &power.USB{Sysfs: sysfs}, counts: map[port]int{}, until: map[string]time.Duration{}}
 	return c.over
 }
+
+// ShownBy is what the rack's light shows.
+func ShownBy(r *Rack) led.Condition { return r.care.light.Shows() }

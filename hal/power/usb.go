@@ -87,29 +87,6 @@ func (u *USB) OverCurrent(hub string, port int) (count int, ok bool, err error) 
 	return count, err == nil, err
 }
 
-// UnderVoltage tells whether the board's own supply is too low now: the hwmon sensor "rpi_volt" of a
-// Raspberry Pi says so below 4.63 V. Unknown on boards without it.
-func (u *USB) UnderVoltage() (Answer, error) {
-	sensors, err := filepath.Glob(filepath.Join(cmp.Or(u.Sysfs, "/sys"), "class/hwmon/hwmon*"))
-	if err != nil {
-		return Unknown, err
-	}
-	for _, dir := range sensors {
-		if name, err := attribute(dir, "name"); err != nil || name != "rpi_volt" {
-			continue
-		}
-		n, err := number(dir, "in0_lcrit_alarm")
-		switch {
-		case err != nil:
-			return Unknown, err
-		case n != 0:
-			return Yes, nil
-		}
-		return No, nil
-	}
-	return Unknown, nil
-}
-
 // Port makes a switch of a hub's port. A hub on a USB 3 cable has two halves, and VBUS goes only when the
 // port is off at both: companion is the port path of the SuperSpeed half, "" for none.
 //

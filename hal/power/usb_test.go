@@ -170,15 +170,12 @@ func TestFaultsOfHubs(t *testing.T) {
 	}
 }
 
-func TestSysfsTellsOverCurrentUnderVoltageAndGenerations(t *testing.T) {
+func TestSysfsTellsOverCurrentAndGenerations(t *testing.T) {
 	u := &USB{Sysfs: tree(t, map[string]string{
 		devices + "1-1/devnum":                           "12\n",
 		devices + "1-2/devnum":                           "twelve\n",
 		devices + "1-1:1.0/1-1-port2/over_current_count": "3\n",
 		devices + "1-1:1.0/1-1-port3/over_current_count": "-1\n",
-		"class/hwmon/hwmon0/name":                        "cpu_thermal\n",
-		"class/hwmon/hwmon1/name":                        "rpi_volt\n",
-		"class/hwmon/hwmon1/in0_lcrit_alarm":             "1\n",
 	})}
 	if n, ok := u.Generation("1-1"); n != 12 || !ok {
 		t.Error(n, ok)
@@ -196,18 +193,6 @@ func TestSysfsTellsOverCurrentUnderVoltageAndGenerations(t *testing.T) {
 	}
 	if _, ok, err := u.OverCurrent("1-1", 4); ok || err != nil {
 		t.Error(ok, err)
-	}
-	if a, err := u.UnderVoltage(); a != Yes || err != nil {
-		t.Error(a, err)
-	}
-	if err := os.WriteFile(filepath.Join(u.Sysfs, "class/hwmon/hwmon1/in0_lcrit_alarm"), []byte("0"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if a, err := u.UnderVoltage(); a != No || err != nil {
-		t.Error(a, err)
-	}
-	if a, err := (&USB{Sysfs: t.TempDir()}).UnderVoltage(); a != Unknown || err != nil {
-		t.Error(a, err)
 	}
 }
 
