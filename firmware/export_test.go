@@ -66,5 +66,5 @@ func HubsOver(sysfs string, hubs []board.Hub) func(now time.Duration) []string {
 	return c.over
 }
 
-// ShownBy is what the rack's light shows.
-func ShownBy(r *Rack) led.Condition { return r.care.light.Shows() }
+// ShownBy is what the rack's first light shows.
+func ShownBy(r *Rack) led.Condition { return r.care.lights[0][0].Shows() }
