@@ -181,7 +181,7 @@ func (f *Fleet) Host(ctx context.Context, op Operator, id string) (Host, error) 
 		return Host{}, Named(err, "rack", id)
 	}
 	d, err := f.store.Desired(ctx, op.Scope(), id)
-	v := viewHost(h)
+	v := f.seen(h)
 	if d.Version > 0 {
 		v.Settings = &Settled{Version: d.Version, Applied: d.Applied}
 	}
@@ -191,7 +191,7 @@ func (f *Fleet) Host(ctx context.Context, op Operator, id string) (Host, error) 
 // Hosts lists racks by id.
 func (f *Fleet) Hosts(ctx context.Context, op Operator, p store.Page) ([]Host, string, error) {
 	all, next, err := f.store.Hosts(ctx, op.Scope(), p)
-	return views(all, viewHost), next, Refusal(err)
+	return views(all, f.seen), next, Refusal(err)
 }
 
 // Label sets a rack's name and tags.

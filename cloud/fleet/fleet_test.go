@@ -409,3 +409,35 @@ func TestErrorsOfTheStoreBecomeRefusals(t *testing.T) {
 		t.Error("a task that is not there has its own code")
 	}
 }
+
+// TestARackThatFellSilentIsNotShownAsThere: its will is lost with a broker that dies too, and a host over HTTP has none.
+func TestARackThatFellSilentIsNotShownAsThere(t *testing.T) {
+	b := newBench(t)
+	c := b.rack("r1")
+	ctx := t.Context()
+	shown := func() string {
+		t.Helper()
+		h, err := b.Host(ctx, acme, "r1")
+		b.ok(err)
+		all, _, err := b.Hosts(ctx, acme, store.Page{})
+		b.ok(err)
+		if len(all) != 1 || all[0].Presence != h.Presence {
+			t.Errorf("listed %+v, shown %+v", all, h)
+		}
+		return h.Presence
+	}
+	b.hello(c, 1, 1)
+	b.wait(4 * time.Minute)
+	if got := shown(); got != string(wire.Online) {
+		t.Errorf("after four minutes it is %s", got)
+	}
+	b.wait(2 * time.Minute)
+	if got := shown(); got != string(wire.Offline) {
+		t.Errorf("after six minutes it is %s", got)
+	}
+	_, err := b.Heartbeat(ctx, c, wire.Heartbeat{})
+	b.ok(err)
+	if got := shown(); got != string(wire.Online) {
+		t.Errorf("after a heartbeat it is %s", got)
+	}
+}

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"encoding/json"
+	"time"
 
 	"phonerack/cloud/store"
 	"phonerack/sync/wire"
@@ -130,6 +131,19 @@ func viewHost(h store.Host) Host {
 	// Both were written by this package; what cannot be read is left out.
 	_ = json.Unmarshal(h.Versions, &v.Versions)
 	_ = json.Unmarshal(h.Slots, &v.Slots)
+	return v
+}
+
+// longSilence is that of about twenty heartbeats.
+const longSilence = 5 * time.Minute
+
+// seen is a rack as it is shown. What says that one is gone is its will, which a broker that died with it never published, and
+// which a host over HTTP does not have: one that was not heard of for long is not there.
+func (f *Fleet) seen(h store.Host) Host {
+	v := viewHost(h)
+	if f.clock().Sub(h.LastSeen) > longSilence {
+		v.Presence = string(wire.Offline)
+	}
 	return v
 }
 
