@@ -149,7 +149,12 @@ func (c runCommand) Run() error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
+	started := func() {}
+	if options.Watchdog != nil {
+		started = watchdog.Start(options.Watchdog, log)
+	}
 	rack, err := firmware.New(options)
+	started()
 	if err != nil {
 		return err
 	}
