@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net"
 	"os"
@@ -33,6 +34,7 @@ type Board struct {
 	qemu     *process
 	stderr   *tailBuffer
 	console  *console
+	trace    *console // what QEMU says of the wires; nil without any
 	monitor  *qmp
 	control  *channel      // carries interrupts only; guarded by interrupting
 	idle     chan *channel // shells without a command
@@ -42,6 +44,7 @@ type Board struct {
 	closeErr error
 
 	interrupting sync.Mutex // held while control is in use
+	driving      sync.Mutex // held while an input is driven
 
 	mu      sync.Mutex          // guards all below
 	plugged map[string]*Plugged // by port; what is plugged, or was last
@@ -86,14 +89,10 @@ func (k *Kit) Boot(ctx context.Context, config BoardConfig) (*Board, error) {
 	}
 	cmd := exec.Command(k.qemu, args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, b.console, b.stderr
-	if b.qemu, err = startProcess(cmd); err != nil {
+	if err := b.start(cmd, config.Wires); err != nil {
 		os.RemoveAll(dir)
 		return nil, err
 	}
-	go func() {
-		<-b.qemu.done
-		b.console.end()
-	}()
 	starting, cancel := context.WithTimeout(ctx, bootLimit)
 	defer cancel()
 	if err := b.connect(starting); err != nil {
@@ -107,6 +106,38 @@ func (k *Kit) Boot(ctx context.Context, config BoardConfig) (*Board, error) {
 		return nil, errors.Join(err, b.Close())
 	}
 	return b, nil
+}
+
+// start starts QEMU, with its trace if that is wanted.
+func (b *Board) start(cmd *exec.Cmd, wires bool) error {
+	var trace *os.File
+	if wires {
+		r, w, err := os.Pipe()
+		if err != nil {
+			return err
+		}
+		defer w.Close() // QEMU has its own
+		trace, b.trace, cmd.ExtraFiles = r, newConsole(), []*os.File{w}
+	}
+	var err error
+	if b.qemu, err = startProcess(cmd); err != nil {
+		if trace != nil {
+			trace.Close()
+		}
+		return err
+	}
+	go func() {
+		<-b.qemu.done
+		b.console.end()
+	}()
+	if trace != nil {
+		go func() {
+			defer trace.Close()
+			defer b.trace.end()
+			_, _ = io.Copy(b.trace, trace) // until QEMU has ended
+		}()
+	}
+	return nil
 }
 
 // arguments gives QEMU's command line. Sockets have short relative names: a path may have 107 bytes.
@@ -126,7 +157,14 @@ func (b *Board) arguments(k *Kit, c *BoardConfig, wiring *topology, tree string)
 	if c.Network { // the guest sets up no route, so that nothing but HostAddress can be reached
 		args = append(args, "-netdev", "user,id=host,ipv6=off", "-device", "virtio-net-pci,netdev=host,romfile=")
 	}
-	args = append(args, "-device", fmt.Sprintf("qemu-xhci,id=xhci,p2=%d,p3=2", rootPorts))
+	if c.Wires {
+		args = append(args, wireArguments...)
+	}
+	controller := "qemu-xhci"
+	if c.Devices != 0 { // the same controller as NEC sold it: this one's number of slots can be chosen
+		controller = fmt.Sprintf("nec-usb-xhci,slots=%d", c.Devices)
+	}
+	args = append(args, "-device", fmt.Sprintf("%s,id=xhci,p2=%d,p3=2", controller, rootPorts))
 	for i, hub := range wiring.hubs {
 		args = append(args, "-device", fmt.Sprintf("usb-hub,bus=xhci.0,port=%s,ports=%d,port-power=on", hub.qemu(), wiring.sizes[i]))
 	}
@@ -180,12 +218,21 @@ func (b *Board) connect(ctx context.Context) error {
 	return nil
 }
 
-// dial connects to a socket in the board's folder, by way of /proc so that the length of the path does not matter. It
-// tries again while the socket is not there yet.
+// dial connects to a socket of QEMU.
 func (b *Board) dial(ctx context.Context, name string) (net.Conn, error) {
-	folder, err := os.Open(b.dir)
+	conn, err := dialIn(ctx, b.dir, name, b.qemu.done)
+	if err != nil && ctx.Err() == nil {
+		err = b.cause(err)
+	}
+	return conn, err
+}
+
+// dialIn connects to a socket in a folder, by way of /proc so that the length of the path does not matter. It tries again
+// while the socket is not there yet, until ended is closed.
+func dialIn(ctx context.Context, dir, name string, ended <-chan struct{}) (net.Conn, error) {
+	folder, err := os.Open(dir)
 	if err != nil {
-		return nil, b.cause(err)
+		return nil, err
 	}
 	defer folder.Close()
 	for {
@@ -197,8 +244,8 @@ func (b *Board) dial(ctx context.Context, name string) (net.Conn, error) {
 		select {
 		case <-ctx.Done():
 			return nil, fmt.Errorf("%w: %w", context.Cause(ctx), err)
-		case <-b.qemu.done:
-			return nil, b.cause(err)
+		case <-ended:
+			return nil, err
 		case <-time.After(connectEvery):
 		}
 	}

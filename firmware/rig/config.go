@@ -27,6 +27,12 @@ type BoardConfig struct {
 	Drives  []Drive  // further disks: /dev/vda, /dev/vdb... (from /dev/vdb with RootFS)
 	Modules []string // further kernel modules
 
+	// Wires joins the board's GPIO lines, and the power of its hubs' ports, with the host: see Board.Changes and
+	// Board.SetInput.
+	Wires bool
+	// Devices is how many USB devices the controller addresses, hubs included: 64 if 0.
+	Devices int
+
 	// Network gives the board a network card behind which there is the host's loopback alone, at HostAddress.
 	Network bool
 
@@ -59,6 +65,8 @@ const (
 	rootPorts = 15
 	hubPorts  = 8
 	hubDepth  = 5
+
+	maxDevices = 64 // that QEMU's controllers address
 )
 
 // portPath is a place on the bus: the numbers of the ports from the controller on.
@@ -178,6 +186,9 @@ func (c *BoardConfig) guest() error {
 	}
 	for _, d := range c.Drives {
 		err = errors.Join(err, d.check())
+	}
+	if c.Devices < 0 || c.Devices > maxDevices {
+		err = errors.Join(err, fmt.Errorf("a controller for %d USB devices: must be 1 to %d, or 0 for that", c.Devices, maxDevices))
 	}
 	return err
 }

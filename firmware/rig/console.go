@@ -102,6 +102,32 @@ func (c *console) wait(ctx context.Context, from int, pattern *regexp.Regexp) (s
 	}
 }
 
+// after returns the lines numbered from and up, once there is one.
+func (c *console) after(ctx context.Context, from int) ([]Line, error) {
+	for {
+		c.mu.Lock()
+		if from -= c.dropped; from < 0 {
+			c.mu.Unlock()
+			return nil, fmt.Errorf("%d lines were dropped before they were read", -from)
+		}
+		if from < len(c.lines) {
+			defer c.mu.Unlock()
+			return append([]Line(nil), c.lines[from:]...), nil
+		}
+		from += c.dropped
+		grown, ended := c.grown, c.ended
+		c.mu.Unlock()
+		if ended {
+			return nil, ErrEnded
+		}
+		select {
+		case <-grown:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
 // tail returns the last n lines (all with n < 0), each with the seconds since the board was switched on.
 func (c *console) tail(n int) string {
 	c.mu.Lock()

@@ -15,7 +15,7 @@ import (
 )
 
 // gpioLines names the eight lines of the board's GPIO controller (a PL061); line 3 is the machine's own power key.
-var gpioLines = []string{"", "HUB1_PWR", "HUB2_PWR", "", "OVERCURRENT", "", "HUB3_PWR", ""}
+var gpioLines = []string{"", "HUB1_PWR", "HUB2_PWR", "", "OVERCURRENT", "", "HUB3_PWR", "BUTTON"}
 
 // led is a light on a line of the GPIO controller.
 type led struct {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,16 +30,25 @@ type BoardSpec struct {
 	Hubs   []rig.Hub
 	Slots  map[int]string    // slot number -> port path
 	Files  map[string]string // further files: guest path -> host path
+	Board  string            // the board file; "" for one with the slots and nothing else
 	Rules  string            // of the planner, YAML; "" for those that rackd ships with
 	Memory int               // MiB; 0 for the rig's default
 	Config string            // added to rackd's configuration
 	Bundle string            // of the cloud, a file of this machine; the configuration names it GuestBundle. "" for none
+	Under  []string          // words before rackd's command: a program of the board that starts it
 	Disk   *rig.Drive        // with ext4, mounted at GuestDisk: rackd's state outlives the board. nil for a state in memory
+
+	// Of the board itself, as rig.BoardConfig has them.
+	Wires   bool
+	Devices int
+	Modules []string
+	QEMU    []string
 }
 
 // Board is a rack on the emulated board.
 type Board struct {
 	*rig.Board
+	under   []string
 	rackd   *rig.Service
 	Plugged map[string]*rig.Plugged // by port
 }
@@ -66,11 +76,15 @@ func Boot(ctx context.Context, kit *rig.Kit, spec BoardSpec) (*Board, error) {
 	}
 	config := rig.BoardConfig{
 		Hubs: spec.Hubs, ReadOnlyRoot: true, Writable: []string{guestRuntime, guestScratch}, Memory: spec.Memory,
+		Wires: spec.Wires, Devices: spec.Devices, Modules: spec.Modules, QEMU: spec.QEMU,
 		Files: map[string]string{"/bin/rackd": programs.Rackd, "/bin/rackctl": programs.Rackctl},
 		Contents: map[string]string{
 			guestConfig: fmt.Sprintf("[rack]\nid = \"rig\"\nboard = \"board.toml\"\nstate = %q\nruntime = %q\n", guestState, guestRuntime),
 			guestBoard:  boardFile(spec.Slots),
 		},
+	}
+	if spec.Board != "" {
+		config.Contents[guestBoard] = spec.Board
 	}
 	if spec.Rules != "" {
 		config.Contents[guestConfig] += fmt.Sprintf("[planner]\nrules = %q\n", guestRules)
@@ -95,7 +109,7 @@ func Boot(ctx context.Context, kit *rig.Kit, spec BoardSpec) (*Board, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Board{Board: raw, Plugged: map[string]*rig.Plugged{}}
+	b := &Board{Board: raw, under: spec.Under, Plugged: map[string]*rig.Plugged{}}
 	if spec.Disk == nil {
 		return b, nil
 	}
@@ -109,9 +123,14 @@ func Boot(ctx context.Context, kit *rig.Kit, spec BoardSpec) (*Board, error) {
 // StartRackd starts rackd, at boot or after it was stopped, and waits until it answers.
 func (b *Board) StartRackd(ctx context.Context) error {
 	var err error
-	if b.rackd, err = b.Start(ctx, "rackd", "rackd", "run", "--config", guestConfig); err != nil {
+	if b.rackd, err = b.Start(ctx, "rackd", append(slices.Clone(b.under), "rackd", "run", "--config", guestConfig)...); err != nil {
 		return err
 	}
+	return b.WaitRackd(ctx)
+}
+
+// WaitRackd waits until rackd answers.
+func (b *Board) WaitRackd(ctx context.Context) error {
 	// A program that asks too early costs an emulated processor much.
 	if _, _, err := b.Run(ctx, "until [ -S "+guestRuntime+"/rackd.sock ] || [ -e /run/rig/service.rackd.exit ]; do sleep 0.1; done"); err != nil {
 		return err
