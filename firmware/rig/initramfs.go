@@ -35,6 +35,11 @@ var moduleArguments = map[string]string{"usbcore": "autosuspend=-1"}
 // initramfs makes the guest's root: busybox, modules, the libraries that the board's programs need, and the files of
 // the configuration. It is not compressed: emulated, unpacking would take longer than all else of the boot.
 func (k *Kit) initramfs(c *BoardConfig) ([]byte, error) {
+	return k.pack(c, k.modules, k.modulesDir(), c.moduleNames())
+}
+
+// pack is initramfs with named modules of a kernel's tree, whose files are in dir.
+func (k *Kit) pack(c *BoardConfig, tree *moduleTree, dir string, names []string) ([]byte, error) {
 	a := newArchive()
 	if err := a.host("/bin/busybox", filepath.Join(k.guestDir(), "bin", "busybox")); err != nil {
 		return nil, err
@@ -52,14 +57,14 @@ func (k *Kit) initramfs(c *BoardConfig) ([]byte, error) {
 	a.file("/etc/passwd", 0o644, []byte("root:x:0:0:root:/root:/bin/sh\n"))
 	a.file("/etc/group", 0o644, []byte("root:x:0:\n"))
 
-	modules, err := k.modules.order(c.moduleNames())
+	modules, err := tree.order(names)
 	if err != nil {
 		return nil, err
 	}
 	var order strings.Builder
 	for _, file := range modules {
 		fmt.Fprintln(&order, path.Base(file), moduleArguments[moduleName(file)])
-		if err := a.host("/rig/modules/"+path.Base(file), filepath.Join(k.modulesDir(), file)); err != nil {
+		if err := a.host("/rig/modules/"+path.Base(file), filepath.Join(dir, file)); err != nil {
 			return nil, err
 		}
 	}

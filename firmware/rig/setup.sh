@@ -264,22 +264,48 @@ unpack() {
 	rm -rf "$debs"
 }
 
-# The number in the kernel's package name changes with each update and old ones leave the mirror: it is resolved anew.
-make_kernel() {
-	local name version
-	private_apt
-	name=$(APT_CONFIG="$cache/apt/apt.conf" apt-cache show "linux-image-arm64:arm64/$release" |
+# kernel_package RELEASE prints the name of its kernel's package. The number in it changes with each update and old ones leave
+# the mirror: it is resolved anew.
+kernel_package() {
+	local name
+	name=$(APT_CONFIG="$cache/apt/apt.conf" apt-cache show "linux-image-arm64:arm64/$1" |
 		sed -n 's/^Depends:.*\(linux-image-[0-9][^ ,]*-arm64\).*/\1/p' | head -n 1)
-	[[ -n $name ]] || die "linux-image-arm64 of $release names no kernel"
+	[[ -n $name ]] || die "linux-image-arm64 of $1 names no kernel"
 	if APT_CONFIG="$cache/apt/apt.conf" apt-cache show "$name-unsigned:arm64" >/dev/null 2>&1; then
 		name+=-unsigned
 	fi
+	echo "$name"
+}
+
+make_kernel() {
+	local name version
+	private_apt
+	name=$(kernel_package "$release")
 	unpack "$1" "$name:arm64"
 	version=$(ls "$1/lib/modules")
 	cp "$1/boot/vmlinuz-$version" "$1/vmlinuz"
 	rm -rf "${1:?}/boot" "${1:?}/usr/share"
 	# Half of the size is drivers of what no emulated board has.
 	rm -rf "$1/lib/modules/$version"/kernel/{sound,drivers/{gpu,media,infiniband,staging,net/wireless,net/ethernet,iio,scsi}}
+	find "$1/lib/modules" -name '*.ko.xz' -exec xz -d {} +
+	depmod -b "$1" "$version"
+	ln -s "lib/modules/$version" "$1/modules"
+}
+
+# The kernel of the Raspberry Pi: one that can keep the outputs of pinctrl-bcm2835. Its package's name has a +, which apt would
+# take for an order, unless a version follows.
+make_kernel_pi() {
+	local name version
+	private_apt
+	name=$(kernel_package "$release-backports")
+	version=$(APT_CONFIG="$cache/apt/apt.conf" apt-cache show "$name:arm64" | sed -n 's/^Version: //p' | head -n 1)
+	unpack "$1" "$name:arm64=$version"
+	version=$(ls "$1/lib/modules")
+	cp "$1/boot/vmlinuz-$version" "$1/vmlinuz"
+	cp "$1/usr/lib/linux-image-$version/broadcom/bcm2837-rpi-3-b.dtb" "$1/board.dtb"
+	find "$1/lib/modules/$version/kernel" -mindepth 1 -maxdepth 1 ! -name drivers -exec rm -rf {} +
+	find "$1/lib/modules/$version/kernel/drivers" -mindepth 1 -maxdepth 1 ! -name usb -exec rm -rf {} +
+	rm -rf "${1:?}/boot" "${1:?}/usr"
 	find "$1/lib/modules" -name '*.ko.xz' -exec xz -d {} +
 	depmod -b "$1" "$version"
 	ln -s "lib/modules/$version" "$1/modules"
@@ -368,6 +394,7 @@ make_page_judges() {
 recipes() {
 	printf '%s\t%s\t%s\n' \
 		kernel make_kernel "linux-image-arm64 $release, pruned" \
+		kernel-pi make_kernel_pi "linux-image-arm64 $release-backports, usb only" \
 		guest make_guest "${guest_packages[*]} $release" \
 		adb make_adb "${adb_packages[*]}" \
 		rootfs make_rootfs "$rootfs_packages $release" \
