@@ -131,6 +131,7 @@ func reportUSBMemory(sysfs string, slots int, log *slog.Logger) {
 
 // round notes that the bus was read once more, and that what it showed was taken.
 func (w *busWatch) round() {
+	stall("bus")
 	if w.progress != nil {
 		w.progress.Progress()
 	}

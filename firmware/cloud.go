@@ -66,6 +66,7 @@ func (r *Rack) joinCloud() error {
 		Generation: origin.generation, Boot: r.store.Boot(), Versions: versions(), Bucket: bucket,
 		TLS: parts.tls, PasswordFile: parts.password, Proxy: c.Cloud.Proxy, Logger: r.log,
 		Round: func() {
+			stall("link")
 			if r.linked != nil {
 				r.linked.Progress()
 			}

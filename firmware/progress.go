@@ -88,7 +88,7 @@ func (r *Rack) watchStore(ctx context.Context) error {
 	defer tick.Stop()
 	for {
 		// Rolled back at once: the lock of the writer is what is asked for, and the card is spared.
-		if err := bucket.Update(func(*bolt.Bucket) error { return errLookOnly }); errors.Is(err, errLookOnly) || errors.Is(err, store.ErrFull) {
+		if err := bucket.Update(func(*bolt.Bucket) error { stall("store"); return errLookOnly }); errors.Is(err, errLookOnly) || errors.Is(err, store.ErrFull) {
 			stored.Progress()
 		}
 		select {

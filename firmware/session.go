@@ -135,6 +135,7 @@ func (s *slot) watch(ctx context.Context, l *live) error {
 		case e := <-s.errands:
 			return errErrand{e}
 		case <-s.beat:
+			stall("slot")
 			s.progress.Progress()
 			continue
 		case <-s.asked:
