@@ -104,8 +104,11 @@ func (s *slot) Serve(ctx context.Context) error {
 		s.beat = beat.C
 	}
 	pause := firstPause
+	var attached context.Context // of the phone that was there last
 	for {
-		var attached context.Context
+		if attached != nil && attached.Err() != nil { // it was pulled out in a pause
+			s.become(action.Empty, "")
+		}
 		var serial string
 		var err error
 		s.patiently(func() { attached, serial, err = s.source.wait(ctx) })

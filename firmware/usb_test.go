@@ -171,6 +171,18 @@ func TestPhonesOnTheBus(t *testing.T) {
 	}
 }
 
+// TestASlotIsEmptyWhoeverNoticedFirst: a link breaks a moment before the bus shows that its phone is gone, and the slot's owner
+// is in a pause by then.
+func TestASlotIsEmptyWhoeverNoticedFirst(t *testing.T) {
+	t.Parallel()
+	c := newCable()
+	b := newUSBBench(t, c)
+	d := c.plug("1-1.1", 5, nil, "BUSY")
+	b.await(1, action.Failed)
+	c.events <- bus.Event{Kind: bus.Removed, Device: d}
+	b.await(1, action.Empty)
+}
+
 func TestPhoneThatCannotBeOpenedBacksOffAlone(t *testing.T) {
 	c := newCable()
 	c.stuck["1-1.2"] = true
