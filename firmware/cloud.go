@@ -15,6 +15,7 @@ import (
 	"phonerack/agent/planner/remote"
 	"phonerack/firmware/action"
 	"phonerack/firmware/config"
+	"phonerack/firmware/factory"
 	"phonerack/firmware/lease"
 	"phonerack/sync/fleet"
 	"phonerack/sync/link"
@@ -44,6 +45,9 @@ func (r *Rack) joinCloud() error {
 	c := r.config
 	if c.Cloud.Identity == "" {
 		return r.openCatalog()
+	}
+	if err := factory.Enrolled(c.Rack.State); err != nil {
+		return fmt.Errorf("note that the rack is enrolled: %w", remedied(err, c.Rack.State))
 	}
 	keys, err := c.Bundle.Keys()
 	if err != nil {
@@ -220,6 +224,9 @@ func (r *Rack) choosePlanner() (planner.Planner, time.Duration, error) {
 	c := r.config.Planner
 	switch c.Transport {
 	case config.ByCloud:
+		if r.cloud == nil { // a factory reset has taken the identity
+			return nobody{}, 0, nil
+		}
 		return remote.New(r.config.Bundle.Rack, requester{r.cloud.link}), remote.Longest, nil
 	case config.Direct:
 		conf, err := c.Direct.Config()
@@ -230,6 +237,14 @@ func (r *Rack) choosePlanner() (planner.Planner, time.Duration, error) {
 		return client, conf.Timeout + time.Second, err
 	}
 	return r.config.Scripted, 0, nil
+}
+
+// nobody decides for a rack that is not enrolled. It implements planner.Planner.
+type nobody struct{}
+
+// Decide implements planner.Planner.
+func (nobody) Decide(context.Context, planner.Request) (planner.Decision, error) {
+	return planner.Decision{}, wire.Refuse(wire.PlannerUnreachable, map[string]any{"detail": "this rack is not enrolled"})
 }
 
 // requester joins the remote planner with the link.

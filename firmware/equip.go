@@ -167,6 +167,8 @@ func (c *care) pressed(ctx context.Context, a button.Act) {
 			c.log.Error("maintenance was not switched", "on", on, "err", err)
 		}
 	case button.FactoryReset:
-		c.log.Warn("a factory reset was asked for by the button, and this version has none")
+		if err := c.rack.FactoryReset("button", false); err != nil {
+			c.log.Error("no factory reset", "err", err)
+		}
 	}
 }

@@ -156,12 +156,16 @@ type Rack struct {
 	tasks    map[string]*task // guarded by mu, as is what follows
 	owed     map[string]debt  // results that could not be written down yet
 	stopping bool
+
+	resetting bool          // guarded by mu: a factory reset was asked for
+	reset     chan struct{} // closed when Run is to end for it
 }
 
 // New opens the database, the key and the control socket. Run must follow, and closes them.
 func New(o Options) (*Rack, error) {
 	r := &Rack{
 		config: o.Config, planner: o.Planner, log: o.Logger, onReady: o.OnReady, began: time.Now(),
+		reset:     make(chan struct{}),
 		documents: newDocuments(o.Documents, o.Logger), slots: map[int]*slot{}, tasks: map[string]*task{}, owed: map[string]debt{},
 	}
 	r.logBook = o.Book
@@ -319,6 +323,8 @@ func (r *Rack) Run(ctx context.Context) error {
 	var err error
 	select {
 	case <-ctx.Done():
+	case <-r.reset:
+		err = ErrFactoryReset
 	case err = <-ended:
 		err = fmt.Errorf("the supervisor ended: %w", err)
 		ended = nil

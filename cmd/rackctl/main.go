@@ -62,6 +62,7 @@ type commands struct {
 	Quarantine  quarantineCommand  `cmd:"" help:"Leave a slot's phone alone for a time, or take it back."`
 	Maintenance maintenanceCommand `cmd:"" help:"Say that hands are inside: nothing is switched or restarted that nobody asks for."`
 	Link        linkCommands       `cmd:"" help:"Show the link to the cloud."`
+	Reset       resetCommand       `cmd:"" name:"factory-reset" help:"Make the rack as it was delivered; on the board itself only."`
 	ADBKey      keyCommands        `cmd:"" name:"adb-key" help:"Back up, bring back and replace the key that phones know this rack by."`
 	Config      configCommands     `cmd:"" help:"Have rackd read its configuration anew."`
 	Log         logCommand         `cmd:"" help:"Show the newest lines of rackd's log."`

@@ -118,6 +118,13 @@ func (c runCommand) Run() error {
 	if err != nil {
 		return err
 	}
+	if done, err := firmware.FinishReset(conf, c.Config, slog.New(slog.NewTextHandler(os.Stderr, nil))); err != nil {
+		return err
+	} else if done {
+		if conf, err = load(c.Config); err != nil {
+			return err
+		}
+	}
 	kept, err := logbook.OpenFolder(filepath.Join(conf.Rack.State, "log"), logbook.Budget{})
 	if err != nil { // a state folder that cannot be used is the rack's to explain
 		kept = nil

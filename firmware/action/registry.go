@@ -91,7 +91,7 @@ type entry struct {
 // New returns the registry with every action.
 func New(rack Rack, leases *lease.Table, log *slog.Logger) *Registry {
 	r := &Registry{rack: rack, leases: leases, log: log, byName: map[string]entry{}}
-	for _, e := range slices.Concat(phoneActions(), fileActions(), toolActions(), taskActions(), linkActions(), skillActions(), careActions(), keyActions(), configActions(), logActions()) {
+	for _, e := range slices.Concat(phoneActions(), fileActions(), toolActions(), taskActions(), linkActions(), skillActions(), careActions(), keyActions(), factoryActions(), configActions(), logActions()) {
 		r.byName[e.Name] = e
 	}
 	return r

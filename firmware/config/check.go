@@ -19,6 +19,7 @@ import (
 	"phonerack/agent/runner"
 	"phonerack/agent/skill/folder"
 	"phonerack/agent/skill/registry"
+	"phonerack/firmware/factory"
 	"phonerack/hal/board"
 	"phonerack/sync/wire"
 )
@@ -164,7 +165,7 @@ func (c *checker) planner(conf *Config) {
 	switch p.Transport {
 	case Script:
 	case ByCloud:
-		if conf.Cloud.Identity == "" {
+		if conf.Cloud.Identity == "" && !conf.Unenrolled {
 			c.fault("planner.transport", `planner.transport is %q, but cloud.identity is missing: name the identity that rackcloud host add gave`, p.Transport)
 		}
 		return
@@ -219,6 +220,10 @@ func (c *checker) cloud(conf *Config) {
 		return
 	}
 	raw, err := Secret(conf.Cloud.Identity, wire.MaxBundle)
+	if errors.Is(err, fs.ErrNotExist) && factory.Unenrolled(conf.Rack.State) {
+		conf.Cloud, conf.Unenrolled = Cloud{}, true
+		return
+	}
 	if err == nil {
 		conf.Bundle, err = wire.ParseBundle(raw)
 	}

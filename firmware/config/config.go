@@ -59,6 +59,8 @@ type Config struct {
 	Board *board.Board `toml:"-"`
 	// Bundle is the identity of the cloud; zero without one.
 	Bundle wire.Bundle `toml:"-"`
+	// Unenrolled says that a factory reset has taken the identity, and nobody has put another in its place.
+	Unenrolled bool `toml:"-"`
 	// MCPTokens are those of MCP.TokenFile; zero without one.
 	MCPTokens mcp.Tokens `toml:"-"`
 	// Scripted is the script planner with its rules; nil with another transport.
@@ -272,6 +274,19 @@ func read(path string) ([]byte, error) {
 		return nil, board.Fault{File: path, Text: fmt.Sprintf("the file is larger than %d bytes: is it a configuration?", maxFile)}
 	}
 	return data, nil
+}
+
+// Files are the files and folders that the configuration names and rackd only reads, apart from the identity.
+func (c *Config) Files() (all []string) {
+	for _, p := range []string{
+		c.Rack.Board, c.Planner.Rules, c.Planner.Direct.KeyFile, c.Helpers.Folder, c.MCP.TokenFile, c.Page.PINFile, c.Metrics.TokenFile,
+		c.Skills.Platform.CredentialFile, c.Skills.Platform.CAFile,
+	} {
+		if p != "" {
+			all = append(all, p)
+		}
+	}
+	return all
 }
 
 // resolve makes the paths absolute and fills in those that follow from others.

@@ -1,0 +1,141 @@
+package factory
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"phonerack/firmware/store"
+)
+
+// Plan is what a reset works on.
+type Plan struct {
+	State    string
+	Runtime  string   // folder in which parts of the identity lie; "" for none
+	Identity string   // file; "" for none
+	Database string   // its name in State
+	Kept     []string // further files and folders, some of them perhaps in State: the configuration and what it names
+	// Reduce writes a new database that holds what is wanted of the phones' power as the old one does. It may be called again.
+	Reduce func(from, to string) error
+	// Step is called before each step; an error ends Carry there. For tests; may be nil.
+	Step func(name string) error
+}
+
+// Files in the state folder that stay, beside Plan.Kept.
+var (
+	always = []string{markFile, unjoined, "generation"}
+	keys   = []string{"adbkey", "adbkey.next"}
+)
+
+// Carry carries out a reset that was asked for; false if none was. An error leaves the mark, so that the next start goes on.
+func Carry(p Plan) (Mark, bool, error) {
+	m, is, err := Asked(p.State)
+	if err != nil || !is {
+		return m, false, err
+	}
+	fresh, database := filepath.Join(p.State, p.Database+".new"), filepath.Join(p.State, p.Database)
+	steps := []struct {
+		name string
+		do   func() error
+	}{
+		{"note that the rack is not enrolled", func() error {
+			if p.Identity == "" {
+				return nil
+			}
+			return write(filepath.Join(p.State, unjoined), nil)
+		}},
+		// First, for room on a full disk; the copy may be needed to read the database.
+		{"remove what has gathered", func() error { return p.sweep(m.Keys, p.Database+".copy") }},
+		{"make a new database", func() error {
+			if err := remove(fresh); err != nil {
+				return err
+			}
+			return p.Reduce(database, fresh)
+		}},
+		{"put it in the place of the old one", func() error {
+			if err := os.Rename(fresh, database); err != nil {
+				return err
+			}
+			return store.SyncFolder(p.State)
+		}},
+		{"remove copies", func() error { return p.sweep(m.Keys) }},
+		{"remove the identity", func() error {
+			if p.Runtime != "" {
+				if err := remove(p.Runtime); err != nil {
+					return err
+				}
+			}
+			if p.Identity == "" || !exists(p.Identity) {
+				return nil
+			}
+			if err := remove(p.Identity); err != nil {
+				return err
+			}
+			return store.SyncFolder(filepath.Dir(p.Identity))
+		}},
+		{"end", func() error {
+			if err := remove(filepath.Join(p.State, markFile)); err != nil {
+				return err
+			}
+			return store.SyncFolder(p.State)
+		}},
+	}
+	for _, s := range steps {
+		if p.Step != nil {
+			if err := p.Step(s.name); err != nil {
+				return m, true, err
+			}
+		}
+		if err := s.do(); err != nil {
+			return m, true, fmt.Errorf("factory reset: %s: %w", s.name, err)
+		}
+	}
+	return m, true, nil
+}
+
+// sweep removes all of the state folder that does not stay.
+func (p Plan) sweep(withKeys bool, also ...string) error {
+	stays := slices.Concat(always, also, []string{p.Database})
+	if !withKeys {
+		stays = append(stays, keys...)
+	}
+	entries, err := os.ReadDir(p.State)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if slices.Contains(stays, e.Name()) {
+			continue
+		}
+		if err := p.clear(filepath.Join(p.State, e.Name())); err != nil {
+			return err
+		}
+	}
+	return store.SyncFolder(p.State)
+}
+
+// clear removes a file, or a folder but for what is kept in it.
+func (p Plan) clear(path string) error {
+	inside := false
+	for _, kept := range p.Kept {
+		if kept == path {
+			return nil
+		}
+		rel, err := filepath.Rel(path, kept)
+		inside = inside || err == nil && filepath.IsLocal(rel)
+	}
+	if !inside {
+		return remove(path)
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if err := p.clear(filepath.Join(path, e.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
