@@ -33,6 +33,7 @@ type care struct {
 
 	mu       sync.Mutex // guards what follows
 	checks   health.Checks
+	limits   health.Rack           // a reload changes them
 	findings []health.Finding      // of the controller, by the last check
 	cut      map[string]power.Cut  // of an outlet, as the keeper was told
 	awaited  map[int]time.Duration // since when somebody wants a phone that rested
@@ -75,6 +76,7 @@ func (r *Rack) newCare(every time.Duration, kernel bus.Records) error {
 	for _, s := range r.slots {
 		s.saw, s.measured = c.saw, c.measured
 	}
+	c.limits = r.config.Health.Rack
 	r.care = c
 	return nil
 }

@@ -50,7 +50,7 @@ func (c *care) check(now time.Duration) {
 	for _, f := range c.findings {
 		before[about(f)] = true
 	}
-	c.findings = slices.Concat(c.checks.Check(in, r.config.Health.Rack), c.keeper.Hubs(), crowded)
+	c.findings = slices.Concat(c.checks.Check(in, c.limits), c.keeper.Hubs(), crowded)
 	for _, hub := range hubs {
 		c.findings = append(c.findings, health.Overload(hub))
 	}
@@ -90,6 +90,15 @@ func diskFree(folder string) float64 {
 		return -1
 	}
 	return math.Min(100, float64(s.Bavail)/float64(s.Blocks)*100)
+}
+
+// setLimits changes thresholds that are only compared with: those of the controller count from its next check on, those of
+// phones from their next readings.
+func (c *care) setLimits(rack health.Rack, phone health.Phone) {
+	c.mu.Lock()
+	c.limits = rack
+	c.mu.Unlock()
+	c.keeper.SetPhone(phone)
 }
 
 // controller is what the last check has found.

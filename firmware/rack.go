@@ -22,6 +22,7 @@ import (
 	"phonerack/firmware/action"
 	"phonerack/firmware/config"
 	"phonerack/firmware/control"
+	"phonerack/firmware/health"
 	"phonerack/firmware/keyring"
 	"phonerack/firmware/lease"
 	"phonerack/firmware/logbook"
@@ -111,6 +112,7 @@ type Rack struct {
 	reloading    sync.Mutex
 	liveHold     config.Duration // guarded by reloading, as is liveLevel: the keys that a reload has changed
 	liveLevel    slog.Level
+	liveHealth   health.Config // as liveLevel; only what a reload applies differs from config
 	onReady      func()
 	clock        func() time.Duration // of the leases
 	cloud        *cloud               // nil for a rack on its own
@@ -170,7 +172,7 @@ func New(o Options) (*Rack, error) {
 	}
 	r.logBook = o.Book
 	r.levels = &logLevel{is: o.Level, own: o.Config.Log.Level}
-	r.readConfig, r.liveHold, r.liveLevel = o.ReadConfig, o.Config.Control.MaxHold, o.Config.Log.Level
+	r.readConfig, r.liveHold, r.liveLevel, r.liveHealth = o.ReadConfig, o.Config.Control.MaxHold, o.Config.Log.Level, o.Config.Health
 	r.halt, r.end = context.WithCancel(context.Background())
 	state := o.Config.Rack.State
 	if r.room = o.StoreSize; r.room == 0 {

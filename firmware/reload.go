@@ -55,8 +55,10 @@ func (r *Rack) ReloadConfig() (action.ConfigChanges, error) {
 	}
 	changes := config.Compare(r.inForce(), next)
 	r.liveHold, r.liveLevel = next.Control.MaxHold, next.Log.Level
+	r.liveHealth.Rack, r.liveHealth.Phone = next.Health.Rack, next.Health.Phone
 	r.leases.SetMaxHold(time.Duration(r.liveHold))
 	r.levels.setOwn(r.liveLevel)
+	r.care.setLimits(r.liveHealth.Rack, r.liveHealth.Phone)
 	r.log.Info("the configuration was read anew", "applied", changes.Live, "after_a_restart", changes.Restart)
 	return action.ConfigChanges(changes), nil
 }
@@ -67,6 +69,6 @@ func (r *Rack) Log() *logbook.Book { return r.logBook }
 // inForce is the configuration as it counts now; reloading is held.
 func (r *Rack) inForce() *config.Config {
 	c := *r.config
-	c.Control.MaxHold, c.Log.Level = r.liveHold, r.liveLevel
+	c.Control.MaxHold, c.Log.Level, c.Health = r.liveHold, r.liveLevel, r.liveHealth
 	return &c
 }

@@ -40,3 +40,37 @@ func TestAReloadAppliesWhatItCanAndKeepsTheRest(t *testing.T) {
 		t.Errorf("a bad file: %v", err)
 	}
 }
+
+// TestThresholdsOfTheControllerCountAtTheNextCheck, without a restart; those of the ladder wait for one.
+func TestThresholdsOfTheControllerCountAtTheNextCheck(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, 1)
+	b.config.Health.Rack.DiskFree = 0
+	next := *b.config
+	next.Health.Rack.DiskFree = 101 // more than any disk has
+	next.Health.Phone.StorageFree, next.Health.Ladder.Enabled = 77, false
+	b.read = func() (*config.Config, error) { return &next, nil }
+	b.start()
+	full := func() bool {
+		var st action.RackStatus
+		if err := b.Call(t.Context(), "rack_status", nil, &st); err != nil {
+			t.Fatal(err)
+		}
+		return slices.ContainsFunc(st.Findings, func(f action.Saying) bool { return f.Code == "disk_full" })
+	}
+	if full() {
+		t.Error("a disk that nothing is asked of is called full")
+	}
+	var changes action.ConfigChanges
+	if err := b.Call(t.Context(), "config_reload", nil, &changes); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(changes.Live, []string{"health.phone.storage_free", "health.rack.disk_free"}) || !slices.Equal(changes.Restart, []string{"health.ladder.enabled"}) {
+		t.Errorf("%+v", changes)
+	}
+	for end := time.Now().Add(30 * time.Second); !full(); time.Sleep(200 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the new threshold does not count")
+		}
+	}
+}

@@ -289,6 +289,12 @@ func TestStorage(t *testing.T) {
 			t.Errorf("%d of %d", c.free, c.size)
 		}
 	}
+	changed := Defaults().Phone
+	changed.StorageFree = 51
+	b.SetPhone(changed)
+	if b.Storage(1, 64<<30, 128<<30); !b.has(1, "storage_low") {
+		t.Error("a threshold that was changed does not count")
+	}
 }
 
 func TestNoPhoneIsLeftForTheDaysAfterWhichItForgetsTheKey(t *testing.T) {

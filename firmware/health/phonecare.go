@@ -20,6 +20,13 @@ func (k *Keeper) Storage(slot int, free, size int64) {
 	})
 }
 
+// SetPhone changes the thresholds of a phone's storage, key and TCP. They count from the next reading on.
+func (k *Keeper) SetPhone(p Phone) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.o.Config.Phone = p
+}
+
 // TCP takes whether adbd of the phone listens on TCP. An open port is a way in for everybody on the network
 // (CVE-2026-0073, ADB.Miner): it is reported, and closed if the configuration says so.
 func (k *Keeper) TCP(slot int, open bool) {
