@@ -33,7 +33,7 @@ type busWatch struct {
 }
 
 // String implements fmt.Stringer for the supervisor's log.
-func (w *busWatch) String() string { return "watcher of the bus" }
+func (w *busWatch) String() string { return busPart }
 
 var errWatchEnded = errors.New("the watcher of the bus ended")
 

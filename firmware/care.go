@@ -50,9 +50,13 @@ func (r *Rack) newCare(every time.Duration, kernel bus.Records) error {
 	if err != nil {
 		return err
 	}
-	c := &care{rack: r, log: r.log, every: cmp.Or(every, careInterval), cut: map[string]power.Cut{}, signs: signs{bySlot: map[int]*sign{}}, awaited: map[int]time.Duration{}, told: map[int]health.State{}}
+	c := &care{rack: r, log: r.logOf(carePart), every: cmp.Or(every, careInterval), cut: map[string]power.Cut{}, signs: signs{bySlot: map[int]*sign{}}, awaited: map[int]time.Duration{}, told: map[int]health.State{}}
 	c.keeper, err = health.New(health.Options{
-		Config: r.config.Health, Places: r.places(), Memory: health.OpenRecords(bucket), Now: r.clock, Wall: r.wall, Log: r.log,
+		Config: r.config.Health, Places: r.places(), Memory: health.OpenRecords(bucket), Now: r.clock, Wall: r.wall, Log: r.logOf(carePart),
+		Ended: func(slot int, rung health.Rung, how health.Outcome) {
+			r.tally.tried(slot, rung, how)
+			r.events.tried(slot, rung, how)
+		},
 	})
 	if err != nil {
 		return err
@@ -105,10 +109,12 @@ func (c *care) saw(slot int, l health.Look) {
 			}
 		}
 	}
+	c.rack.tally.saw(slot, l, time.Now())
 	c.keeper.Look(slot, l)
 }
 
 func (c *care) measured(slot int, m measures) {
+	c.rack.tally.measured(slot, c.rack.serialOf(slot), m, c.rack.clock())
 	if m.battery != nil {
 		c.keeper.Battery(slot, *m.battery)
 	}
@@ -121,7 +127,7 @@ func (c *care) measured(slot int, m measures) {
 }
 
 // String implements fmt.Stringer for the supervisor's log.
-func (c *care) String() string { return "health of the slots" }
+func (c *care) String() string { return carePart }
 
 // Serve implements suture.Service. What it has begun ends with ctx too, but a cycle gives the power back first: finish waits.
 func (c *care) Serve(ctx context.Context) error {

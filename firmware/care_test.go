@@ -121,6 +121,7 @@ type socket struct {
 	on      bool
 	absent  bool // nothing is plugged in at the start
 	vbus    bool // the phone's battery sees that its power is gone
+	taken   bool // somebody has taken the phone
 	address int
 	device  bus.Device
 	log     []string
@@ -142,6 +143,7 @@ func (s *socket) Set(_ context.Context, on bool) error {
 		s.phone.device.SetBattery(r)
 	}
 	switch s.on, on = on, s.on; {
+	case s.taken:
 	case s.on && !on:
 		s.phone.SetFaults(phonesim.Faults{})
 		s.plug()
@@ -150,6 +152,15 @@ func (s *socket) Set(_ context.Context, on bool) error {
 		s.c.events <- bus.Event{Kind: bus.Removed, Device: s.device}
 	}
 	return nil
+}
+
+// take takes the phone away for good.
+func (s *socket) take() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.taken = true
+	s.phone.Unplug()
+	s.c.events <- bus.Event{Kind: bus.Removed, Device: s.device}
 }
 
 // On implements power.Switch.

@@ -44,6 +44,9 @@ type cloud struct {
 func (r *Rack) joinCloud() error {
 	c := r.config
 	if c.Cloud.Identity == "" {
+		if err := r.openEvents(nil); err != nil {
+			return err
+		}
 		return r.openCatalog()
 	}
 	if err := factory.Enrolled(c.Rack.State); err != nil {
@@ -68,7 +71,7 @@ func (r *Rack) joinCloud() error {
 	l, err := link.New(link.Options{
 		Broker: c.Cloud.Broker, Tenant: c.Bundle.Tenant, Rack: c.Bundle.Rack, Keys: func() []wire.Keys { return []wire.Keys{keys} },
 		Generation: origin.generation, Boot: r.store.Boot(), Versions: versions(), Bucket: bucket,
-		TLS: parts.tls, PasswordFile: parts.password, Proxy: c.Cloud.Proxy, Logger: r.log,
+		TLS: parts.tls, PasswordFile: parts.password, Proxy: c.Cloud.Proxy, Logger: r.logOf(linkPart),
 		Round: func() {
 			stall("link")
 			if r.linked != nil {
@@ -89,12 +92,12 @@ func (r *Rack) joinCloud() error {
 	over, outbox := fleet.Over(l)
 	r.cloud.fleet, err = fleet.Open(fleet.Options{
 		Link: over, Outbox: outbox, Bucket: bucket, Runner: phones{r}, Generation: origin.generation, Boot: r.clock,
-		SkillsVersion: r.skillsVersion, Logger: r.log,
+		SkillsVersion: r.skillsVersion, Logger: r.logOf(fleetPart),
 	})
 	if err != nil {
 		return fmt.Errorf("open what the cloud has granted: %w", err)
 	}
-	if err := r.openEvents(); err != nil {
+	if err := r.openEvents(r.cloud.fleet.Event); err != nil {
 		return err
 	}
 	if bucket, err = r.store.Bucket(desiredBucket); err != nil {
@@ -110,8 +113,9 @@ func (r *Rack) joinCloud() error {
 	return nil
 }
 
-// openEvents makes the teller of events. Its first word is that rackd has started, and why.
-func (r *Rack) openEvents() error {
+// openEvents makes the teller of events, which puts them into the cloud's outbox; nil without a cloud. Its first word is that
+// rackd has started, and why.
+func (r *Rack) openEvents(put func(kind string, slot int, phone string, detail any) error) error {
 	bucket, err := r.store.Bucket(startsBucket)
 	if err != nil {
 		return err
@@ -121,7 +125,7 @@ func (r *Rack) openEvents() error {
 		r.log.Warn("the start was not noted", "err", err)
 	}
 	r.starts = bucket
-	r.events = newEvents(r.cloud.fleet.Event, time.Now, lease.BootTime, r.log)
+	r.events = newEvents(put, time.Now, lease.BootTime, r.log)
 	found := r.store.Recovery()
 	detail := map[string]any{"cause": cause, "database": string(found.Outcome)}
 	if boardRestarted {

@@ -41,6 +41,7 @@ func (c *care) check(now time.Duration) {
 	}
 	in.System.DiskFree = diskFree(r.config.Rack.State)
 	hubs, crowded := r.current.over(now), c.ports.full()
+	r.tally.current(hubs)
 	for _, end := range r.watch.Take() {
 		c.checks.Crashed(end.Part, end.At)
 	}

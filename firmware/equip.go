@@ -28,7 +28,7 @@ func (r *Rack) equip(o Options) error {
 	}
 	r.watch.Add(r.tree, r.care, stopPart)
 	if r.power != nil {
-		r.watch.Add(r.tree, service{"power of the phones", r.power.Run}, stopPart)
+		r.watch.Add(r.tree, service{powerPart, r.power.Run}, stopPart)
 	}
 	r.addButton()
 	return nil

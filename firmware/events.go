@@ -21,7 +21,8 @@ const (
 	panickedEvent = "rack.part_panicked"
 	clockEvent    = "clock.jumped"
 	phoneEvent    = "phone."
-	healthEvent   = "health." // with the state of a slot: docs/health.md
+	healthEvent   = "health."   // with the state of a slot: docs/health.md
+	recoveryEvent = "recovery." // with the act; the cloud is not told
 	leftEvent     = "phone.left"
 )
 
@@ -38,10 +39,11 @@ const (
 	maxEventText = 200 // bytes of what a phone or an error says
 )
 
-// events tells the cloud what happens on the rack. Whoever tells never waits: of what may not be told yet the newest is
-// kept for each source. A nil *events tells nothing.
+// events remembers what happens on the rack, and tells the cloud if there is one. Whoever tells never waits: of what may not
+// be told yet the newest is kept for each source. A nil *events tells nothing.
 type events struct {
-	put  func(kind string, slot int, phone string, detail any) error // into the outbox
+	put  func(kind string, slot int, phone string, detail any) error // into the outbox; nil without a cloud
+	last *recent
 	log  *slog.Logger
 	wall func() time.Time     // the board's own clock
 	boot func() time.Duration // rises steadily
@@ -64,10 +66,11 @@ type told struct {
 	slot   int
 	phone  string
 	detail map[string]any
+	brief  map[string]any // what people on the rack are shown in its place; nil for detail
 }
 
 func newEvents(put func(string, int, string, any) error, wall func() time.Time, boot func() time.Duration, log *slog.Logger) *events {
-	return &events{put: put, log: log, wall: wall, boot: boot, sources: map[string]*eventSource{}, wake: make(chan struct{}, 1)}
+	return &events{put: put, last: newRecent(boot), log: log, wall: wall, boot: boot, sources: map[string]*eventSource{}, wake: make(chan struct{}, 1)}
 }
 
 // tell leaves word. It does not block.
@@ -82,18 +85,38 @@ func (e *events) tell(t told) {
 
 // add is tell for who holds mu.
 func (e *events) add(source string, t told) {
+	e.note(t)
 	s := e.sources[source]
 	if s == nil {
 		s = &eventSource{limit: rate.NewLimiter(rate.Every(eventEvery), eventBurst)}
 		e.sources[source] = s
 	}
+	if s.last = t; e.put == nil {
+		return
+	}
 	if s.next != nil {
 		s.leftOut++
 	}
-	s.next, s.last = &t, t
+	s.next = &t
 	select {
 	case e.wake <- struct{}{}:
 	default:
+	}
+}
+
+// note remembers something that the cloud is not told, or is told elsewhere.
+func (e *events) note(t told) {
+	detail := t.brief
+	if detail == nil {
+		detail = t.detail
+	}
+	e.last.note(t.kind, t.slot, detail)
+}
+
+// tried remembers how an act of recovery or care ended. One that was refused is tried again.
+func (e *events) tried(slot int, rung health.Rung, how health.Outcome) {
+	if e != nil && how != health.Refused {
+		e.note(told{kind: recoveryEvent + rung.String(), slot: slot, detail: map[string]any{"outcome": string(how)}})
 	}
 }
 
@@ -134,12 +157,13 @@ func (e *events) health(st health.Status, phone string) {
 	t := told{kind: healthEvent + string(st.State), slot: st.Slot, phone: phone, detail: map[string]any{
 		"diagnosis": st.Main.Code, "title": cut(title, maxEventText), "why": cut(why, maxEventText), "do": cut(do, maxEventText),
 	}}
+	t.brief = map[string]any{"diagnosis": st.Main.Code}
 	var others []string
 	for _, f := range st.Others {
 		others = append(others, f.Code)
 	}
 	if others != nil {
-		t.detail["findings"] = others
+		t.detail["findings"], t.brief["findings"] = others, others
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -150,6 +174,9 @@ func (e *events) health(st health.Status, phone string) {
 func (e *events) Run(ctx context.Context) error {
 	look, clock := time.NewTicker(retryEvents), time.NewTicker(lookAtClock)
 	defer look.Stop()
+	if e.put == nil {
+		look.Stop() // there is nothing to look at
+	}
 	defer clock.Stop()
 	wall, boot := e.wall(), e.boot()
 	for {

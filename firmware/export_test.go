@@ -9,7 +9,9 @@ import (
 	"phonerack/agent/skill/registry"
 	"phonerack/firmware/action"
 	"phonerack/firmware/lease"
+	"phonerack/firmware/metrics"
 	"phonerack/firmware/remembered"
+	"phonerack/firmware/status"
 	"phonerack/hal/board"
 	"phonerack/hal/led"
 	"phonerack/hal/power"
@@ -68,3 +70,18 @@ func HubsOver(sysfs string, hubs []board.Hub) func(now time.Duration) []string {
 
 // ShownBy is what the rack's first light shows.
 func ShownBy(r *Rack) led.Condition { return r.care.lights[0][0].Shows() }
+
+// PageOf is the technician's page of a rack.
+func PageOf(r *Rack) *status.Page { return r.page }
+
+// SourceOf is what the page shows of a rack.
+func SourceOf(r *Rack) status.Source { return r.source }
+
+// MetricsOf is what Prometheus sees of a rack.
+func MetricsOf(r *Rack) metrics.Source { return metricSource{r, "test"} }
+
+// LookForChange is one look whether a rack is another one, as they are made while somebody waits.
+func LookForChange(r *Rack) {
+	r.source.changes.next()
+	r.source.changes.compare()
+}

@@ -24,7 +24,7 @@ func (r *Rack) openMCP() {
 		return
 	}
 	r.talks = make(chan struct{}, maxTalks)
-	r.mcp = mcp.New(mcp.Options{Version: versions()["rackd"], Devices: mcpDevices{r}, Logger: r.log})
+	r.mcp = mcp.New(mcp.Options{Version: versions()["rackd"], Devices: mcpDevices{r}, Logger: r.logOf(mcpPart)})
 	if r.skills != nil {
 		r.mcp.SetSkills(r.skills.ForMCP())
 	}

@@ -59,9 +59,7 @@ func (c *care) Slots(lang string) []action.SlotHealth {
 				one.HubName = s.Hub
 			}
 		}
-		for _, e := range c.keeper.Ledger(st.Slot) {
-			one.Acts = append(one.Acts, action.Act{Act: e.Rung, Ago: e.Ago, Outcome: string(e.Outcome)})
-		}
+		one.Acts = acted(c.keeper.Ledger(st.Slot))
 		all = append(all, one)
 	}
 	return all
@@ -144,7 +142,7 @@ func (c *care) Cycle(ctx context.Context, slot int, hub bool) error {
 	if err != nil {
 		return err
 	}
-	err = switched(o, c.rack.power.Cycle(ctx, o.Name, power.Person))
+	err = switched(o, c.rack.cycle(ctx, o, power.Person))
 	c.judge()
 	return errors.Join(err, c.lit(o.Slots))
 }

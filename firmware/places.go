@@ -1,6 +1,8 @@
 package firmware
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -15,6 +17,15 @@ func (r *Rack) outlets() []power.State {
 		return nil
 	}
 	return r.power.States()
+}
+
+// cycle takes an outlet's power and gives it back.
+func (r *Rack) cycle(ctx context.Context, o power.State, by power.By) error {
+	err := r.power.Cycle(ctx, o.Name, by)
+	if _, uncut := errors.AsType[*power.NotCutError](err); err == nil || uncut {
+		r.tally.cycled(o.Slots)
+	}
+	return err
 }
 
 // places are the slots as the ladder sees them.

@@ -105,7 +105,7 @@ func (r *Rack) openPower(o Options) error {
 	r.power, err = power.New(power.Config{
 		Outlets: outlets, Uplink: b.Uplink, Stagger: max(b.Power.Stagger, 1), // none is none, and not the usual one
 		Concurrent: b.Power.Concurrent,
-		Store:      records, Phones: onTheBus{r}, Hubs: hubs, Logger: r.log,
+		Store:      records, Phones: onTheBus{r}, Hubs: hubs, Logger: r.logOf(powerPart),
 	})
 	if err != nil {
 		return fmt.Errorf("prepare the phones' power: %w", err)

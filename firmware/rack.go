@@ -29,6 +29,7 @@ import (
 	"phonerack/firmware/mdns"
 	"phonerack/firmware/phonebook"
 	"phonerack/firmware/skills"
+	"phonerack/firmware/status"
 	"phonerack/firmware/store"
 	"phonerack/firmware/supervise"
 	"phonerack/hal/gpio"
@@ -63,8 +64,9 @@ type Options struct {
 	// Documents is the command line of the child that reads documents; nil: documents cannot be read.
 	Documents []string
 	Logger    *slog.Logger
-	Book      *logbook.Book  // of Logger; nil: the log cannot be read through the rack
-	Level     *slog.LevelVar // of Logger, for the cloud and a reload to change; nil: it stays as it is
+	Book      *logbook.Book   // of Logger; nil: the log cannot be read through the rack
+	Kept      *logbook.Folder // of Logger; nil: nothing of the log is kept
+	Level     *slog.LevelVar  // of Logger, for the cloud and a reload to change; nil: it stays as it is
 	// ReadConfig reads the configuration anew; nil: it stays as it is.
 	ReadConfig func() (*config.Config, error)
 
@@ -116,7 +118,8 @@ type Rack struct {
 	onReady      func()
 	clock        func() time.Duration // of the leases
 	cloud        *cloud               // nil for a rack on its own
-	events       *events              // nil as cloud
+	events       *events
+	tally        *tally
 	began        time.Time
 
 	store      *store.Store
@@ -125,7 +128,7 @@ type Rack struct {
 	documents  *documents // nil if documents cannot be read
 	book       *phonebook.Book
 	keys       *keyring.Ring
-	starts     *store.Bucket    // nil as cloud
+	starts     *store.Bucket
 	skills     *skills.Skills   // nil if skills are not enabled
 	catalog    *catalog.Catalog // of a subscription; nil if there is none, or nothing could be proved
 	platform   *http.Transport  // that the catalog comes over; nil for the cloud's link
@@ -148,6 +151,9 @@ type Rack struct {
 	room       int             // most bytes of the database
 	tree       *suture.Supervisor
 	watch      *supervise.Watch // over the tree
+	source     *pageSource
+	page       *status.Page
+	logKept    *logbook.Folder // nil: nothing of the log is kept
 	socket     net.Listener
 
 	working sync.WaitGroup     // tasks
@@ -168,9 +174,9 @@ func New(o Options) (*Rack, error) {
 	r := &Rack{
 		config: o.Config, planner: o.Planner, log: o.Logger, onReady: o.OnReady, began: time.Now(),
 		reset:     make(chan struct{}),
-		documents: newDocuments(o.Documents, o.Logger), slots: map[int]*slot{}, tasks: map[string]*task{}, owed: map[string]debt{},
+		documents: newDocuments(o.Documents, o.Logger), tally: newTally(), slots: map[int]*slot{}, tasks: map[string]*task{}, owed: map[string]debt{},
 	}
-	r.logBook = o.Book
+	r.logBook, r.logKept = o.Book, o.Kept
 	r.levels = &logLevel{is: o.Level, own: o.Config.Log.Level}
 	r.readConfig, r.liveHold, r.liveLevel, r.liveHealth = o.ReadConfig, o.Config.Control.MaxHold, o.Config.Log.Level, o.Config.Health
 	r.halt, r.end = context.WithCancel(context.Background())
@@ -256,6 +262,7 @@ func (r *Rack) prepare(o Options) error {
 	if err := r.openWay(o); err != nil {
 		return err
 	}
+	r.addPage()
 	r.socket, err = control.Listen(r.config.Control.Socket, r.config.Control.Group)
 	return err
 }
@@ -266,7 +273,7 @@ func (r *Rack) furnish(o Options, hello adb.Options) {
 		r.events.tell(told{kind: panickedEvent, detail: map[string]any{"part": cut(part, maxEventText)}})
 	}})
 	r.tree = r.watch.Tree("rack", stopPart)
-	r.bus = &busWatch{watch: o.Watch, sources: map[string]*usbSource{}, board: r.config.Rack.Board, strays: map[string]action.PhoneState{}, log: r.log}
+	r.bus = &busWatch{watch: o.Watch, sources: map[string]*usbSource{}, board: r.config.Rack.Board, strays: map[string]action.PhoneState{}, log: r.logOf(busPart)}
 	if r.config.Board != nil {
 		for _, b := range r.config.Board.Slots {
 			source := newUSBSource(b.Path, o.Dialer)
@@ -275,7 +282,7 @@ func (r *Rack) furnish(o Options, hello adb.Options) {
 		}
 		if r.bus.watch == nil {
 			r.bus.watch = func(ctx context.Context) <-chan bus.Event {
-				return bus.Watch(ctx, bus.Options{Sysfs: r.config.USB.Sysfs, Logger: r.log, Round: r.bus.round}).Events()
+				return bus.Watch(ctx, bus.Options{Sysfs: r.config.USB.Sysfs, Logger: r.logOf(busPart), Round: r.bus.round}).Events()
 			}
 		}
 		r.watch.Add(r.tree, r.bus, stopPart)
@@ -292,18 +299,18 @@ func (r *Rack) furnish(o Options, hello adb.Options) {
 	}
 	r.watch.Add(r.tree, service{"control socket", r.serveControl}, stopPart)
 	if r.cloud != nil {
-		r.watch.Add(r.tree, service{"link to the cloud", r.cloud.link.Run}, stopPart)
-		r.watch.Add(r.tree, service{"tasks and commands of the cloud", r.cloud.fleet.Run}, stopPart)
-		r.watch.Add(r.tree, service{"events for the cloud", r.events.Run}, stopPart)
+		r.watch.Add(r.tree, service{linkPart, r.cloud.link.Run}, stopPart)
+		r.watch.Add(r.tree, service{fleetPart, r.cloud.fleet.Run}, stopPart)
 	}
+	r.watch.Add(r.tree, service{"events", r.events.Run}, stopPart)
 	if r.catalog != nil {
 		r.watch.Add(r.tree, service{"catalog of skills", r.runCatalog}, stopPart)
 	}
 	if r.skills != nil {
-		r.watch.Add(r.tree, service{"finder of Agent Skills", r.skills.Run}, stopPart)
+		r.watch.Add(r.tree, service{skillsPart, r.skills.Run}, stopPart)
 	}
 	if r.mcp != nil && r.config.MCP.Listen != "" {
-		r.watch.Add(r.tree, service{"MCP over HTTP", r.serveMCP}, stopPart)
+		r.watch.Add(r.tree, service{mcpPart, r.serveMCP}, stopPart)
 	}
 	r.watch.Add(r.tree, service{"sweeper of leases", every(sweepInterval, func() { r.leases.Sweep() })}, stopPart)
 	r.watch.Add(r.tree, service{"writer of owed results", every(owedInterval, r.payOwed)}, stopPart)
@@ -346,10 +353,8 @@ func (r *Rack) Run(ctx context.Context) error {
 	r.closePins()
 	r.payOwed()
 	r.writeNotes()
-	if r.starts != nil {
-		if err := noteStop(r.starts); err != nil {
-			r.log.Warn("the stop was not noted", "err", err)
-		}
+	if err := noteStop(r.starts); err != nil {
+		r.log.Warn("the stop was not noted", "err", err)
 	}
 	if err := r.noteOrigin(); err != nil {
 		r.log.Warn("the state of the database was not noted", "err", err)

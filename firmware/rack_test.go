@@ -51,13 +51,13 @@ type simPhone struct {
 	ended  chan struct{}
 }
 
-func newSimPhone(t *testing.T, path, serial string, version int, auth phonesim.Auth) *simPhone {
+func newSimPhone(t testing.TB, path, serial string, version int, auth phonesim.Auth) *simPhone {
 	t.Helper()
 	return newSimPhoneWith(t, path, serial, version, auth, nil)
 }
 
 // newSimPhoneWith is one with other apps than the shipped ones.
-func newSimPhoneWith(t *testing.T, path, serial string, version int, auth phonesim.Auth, apps fs.FS) *simPhone {
+func newSimPhoneWith(t testing.TB, path, serial string, version int, auth phonesim.Auth, apps fs.FS) *simPhone {
 	t.Helper()
 	engine, err := screen.New(screen.Config{Width: 360, Height: 800, Density: 160, Apps: apps})
 	if err != nil {

@@ -95,7 +95,7 @@ func (c *care) do(ctx context.Context, o health.Order, held *lease.Lease) error 
 		if !ok {
 			return errNoWay
 		}
-		return c.rack.power.Cycle(ctx, out.Name, power.Automatic)
+		return c.rack.cycle(ctx, out, power.Automatic)
 	case health.Rest, health.Wake:
 		out, ok := c.rack.outletOf(o.Slot, false)
 		if whole, is := c.rack.outletOf(o.Slot, true); !ok && is && whole.Wanted && o.Rung == health.Wake {

@@ -5,6 +5,17 @@ import (
 	"time"
 )
 
+// Names of parts in the tree whose loggers are made elsewhere.
+const (
+	busPart    = "watcher of the bus"
+	carePart   = "health of the slots"
+	linkPart   = "link to the cloud"
+	fleetPart  = "tasks and commands of the cloud"
+	powerPart  = "power of the phones"
+	mcpPart    = "MCP over HTTP"
+	skillsPart = "finder of Agent Skills"
+)
+
 // service is a function under the supervisor.
 type service struct {
 	name string

@@ -33,7 +33,7 @@ func (r *Rack) openSkills() error {
 	r.skills, err = skills.Open(skills.Options{
 		Bucket: bucket, Tools: tools.Default().Tools(),
 		Discover: registry.DiscoverOptions{Paths: c.Paths, Mode: c.AgentSkillsMode, Strategy: c.AgentSkillsConflicts},
-		Servers:  c.Allowed, Every: time.Duration(c.PollInterval), Version: versions()["rackd"], Changed: r.slotsChanged, Logger: r.log,
+		Servers:  c.Allowed, Every: time.Duration(c.PollInterval), Version: versions()["rackd"], Changed: r.slotsChanged, Logger: r.logOf(skillsPart),
 	})
 	return err
 }

@@ -194,6 +194,7 @@ func (t *task) conclude(result runner.Result) {
 	} else if d.paid != nil {
 		d.paid()
 	}
+	t.rack.tally.done(status.State)
 	t.update(status)
 }
 

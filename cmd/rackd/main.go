@@ -136,7 +136,7 @@ func (c runCommand) Run() error {
 	}
 	manager := systemd.FromEnvironment()
 	options := firmware.Options{
-		Config: conf, Logger: log, Level: logs.Level, Book: logs.Book, Documents: []string{"/proc/self/exe", "render-document"},
+		Config: conf, Logger: log, Level: logs.Level, Book: logs.Book, Kept: kept, Documents: []string{"/proc/self/exe", "render-document"},
 		ReadConfig: func() (*config.Config, error) { return load(c.Config) },
 		OnReady:    func() { told(log, manager.Ready("")) },
 	}

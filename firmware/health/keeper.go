@@ -32,6 +32,8 @@ type Options struct {
 	Now    func() time.Duration     // boot time: never goes back, runs on in suspend
 	Wall   func() (time.Time, bool) // the wall clock, and whether it can be trusted
 	Log    *slog.Logger
+	// Ended is called when an order has ended, lost ones too. It must not block, nor call the keeper; nil for nobody.
+	Ended func(slot int, rung Rung, how Outcome)
 }
 
 // A Keeper follows the health of a rack's slots. It is safe for concurrent use.

@@ -253,6 +253,9 @@ func (k *Keeper) finish(o Order, how Outcome, now time.Duration) {
 	}
 	s.hub.busy = nil
 	k.outcome(s, o, how)
+	if k.o.Ended != nil {
+		k.o.Ended(o.Slot, o.Rung, how)
+	}
 	if !o.Rung.ladder() {
 		s.care.done(o.Rung, how, now, k.o.Config)
 		if o.Rung == Wake && how == Done {

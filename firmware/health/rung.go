@@ -58,6 +58,9 @@ const (
 	Lost    Outcome = "lost"    // nobody reported in time
 )
 
+// Outcomes lists all of them.
+func Outcomes() []Outcome { return []Outcome{Done, Failed, NotCut, Refused, Lost} }
+
 // orderBound is how long an order may take before its hub is free again.
 const orderBound = 10 * time.Minute
 

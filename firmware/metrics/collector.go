@@ -121,7 +121,7 @@ func (s sink) slot(slot Slot) {
 	}
 	s.gauge(lastSeen, seen, number)
 	for _, rung := range rungs() {
-		for _, result := range []health.Outcome{health.Done, health.Failed, health.Refused, health.Lost} {
+		for _, result := range health.Outcomes() {
 			s.counter(attempts, slot.Attempts[Attempt{rung, result}], number, rung.String(), string(result))
 		}
 	}

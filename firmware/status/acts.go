@@ -259,15 +259,16 @@ func (p *Page) call(r *http.Request, name string, args map[string]any) (any, err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), actTimeout)
 	unbind := func() bool { return true }
-	if serving, ok := r.Context().Value(servingKey{}).(context.Context); ok {
-		unbind = context.AfterFunc(serving, cancel)
+	serves := &serving{ctx: ctx} // without Serve an act has nobody who waits for it
+	if in, ok := r.Context().Value(servingKey{}).(*serving); ok {
+		serves, unbind = in, context.AfterFunc(in.ctx, cancel)
 	}
 	type outcome struct {
 		result any
 		err    error
 	}
 	ended := make(chan outcome, 1)
-	p.acts.Go(func() {
+	serves.acts.Go(func() {
 		defer func() { unbind(); cancel(); <-p.acting }()
 		result, err := p.o.Actor.Call(ctx, action.Actor{Name: who, Role: action.Operator, Via: "page"}, name, raw, discard)
 		ended <- outcome{result, err}

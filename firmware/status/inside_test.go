@@ -20,6 +20,7 @@ import (
 	"phonerack/firmware/action/actiontest"
 	"phonerack/firmware/health"
 	"phonerack/firmware/lease"
+	"phonerack/hal/power"
 	"phonerack/sync/wire"
 )
 
@@ -98,15 +99,17 @@ func usedKeys(t *testing.T) map[string]bool {
 		"task": {
 			string(action.Running), string(action.Waiting), string(action.Paused), string(action.Succeeded), string(action.TaskError), string(action.Cancelled), string(action.TaskLost),
 		},
-		"event": {"rack.started", "rack.part_panicked", "clock.jumped", "phone.left", "phone.ready", "phone.limited", "phone.unauthorized", "phone.lost", "phone.failed"},
-		"rung":  {"quarantine"},
+		"event":  {"rack.started", "rack.part_panicked", "clock.jumped", "phone.left", "phone.ready", "phone.limited", "phone.unauthorized", "phone.lost", "phone.failed", "health.well", "health.needs_hands", "health.quarantined", "health.attention", "health.maintenance", "health.resting"},
+		"rung":   {"quarantine"},
+		"outlet": {"switching on", "switching off", "cycling"},
+		"cut":    {"unseen", string(power.LeavesBus), string(power.Cuts), string(power.NoEffect), string(power.DataOnly), string(power.Repowers), string(power.ResetsHub)},
 	} {
 		for _, v := range values {
 			used[kind+"."+v] = true
 		}
 	}
 	for r := health.Rung(0); r.String() != "unknown"; r++ {
-		used["rung."+r.String()] = true
+		used["rung."+r.String()], used["event.recovery."+r.String()] = true, true
 	}
 	return used
 }

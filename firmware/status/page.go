@@ -42,7 +42,6 @@ type Page struct {
 	looks    chan struct{} // a place for each picture that is taken now
 	bundles  chan struct{} // a place for each bundle that is packed now
 	acting   chan struct{} // a place for each act that is carried out now
-	acts     sync.WaitGroup
 	handler  http.Handler
 }
 
@@ -108,21 +107,28 @@ const (
 	readTimeout    = 15 * time.Second
 	writeTimeout   = 30 * time.Second // of an answer; streams set their own for each write
 	idleTimeout    = time.Minute
-	endTimeout     = 5 * time.Second // of answers that are on their way when ctx ends
+	endTimeout     = time.Second // of answers that are on their way when ctx ends
 )
 
-// servingKey finds the context of Serve in a request's, which ends with the request.
+// serving is one Serve, which a request finds by servingKey: its own context ends with the request.
+type serving struct {
+	ctx  context.Context
+	acts sync.WaitGroup
+}
+
 type servingKey struct{}
 
-// Serve answers on a listener until ctx ends, and returns when every request and every act has. The listener is closed.
+// Serve answers on a listener until ctx ends, and returns when every request and every act has that came by it. The listener
+// is closed. Several listeners may be served at once.
 func (p *Page) Serve(ctx context.Context, l net.Listener) error {
 	requests, cancel := context.WithCancel(ctx)
-	defer p.acts.Wait()
+	serves := &serving{ctx: requests}
+	defer serves.acts.Wait()
 	defer cancel()
 	server := &http.Server{
 		Handler: p, ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: maxHeaderBytes, ErrorLog: slog.NewLogLogger(p.o.Log.Handler(), slog.LevelDebug),
-		BaseContext: func(net.Listener) context.Context { return context.WithValue(requests, servingKey{}, requests) },
+		BaseContext: func(net.Listener) context.Context { return context.WithValue(requests, servingKey{}, serves) },
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(netutil.LimitListener(l, maxConnections)) }()

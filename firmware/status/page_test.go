@@ -17,6 +17,7 @@ import (
 	"phonerack/firmware/health"
 	"phonerack/firmware/status"
 	"phonerack/firmware/status/statustest"
+	"phonerack/hal/power"
 	"phonerack/sync/wire"
 )
 
@@ -590,4 +591,31 @@ func readAll(t *testing.T, r io.Reader) string {
 		t.Fatal(err)
 	}
 	return string(b)
+}
+
+// TestAHubThatLiesIsNamed: what was seen of a port's switching stands beside the port.
+func TestAHubThatLiesIsNamed(t *testing.T) {
+	b := newBench()
+	for cut, want := range map[power.Cut]string{
+		power.Unseen: "not seen yet whether", power.LeavesBus: "takes the data, perhaps the power", power.NoEffect: "phones stay when it is switched off",
+		power.DataOnly: "go on charging", power.Repowers: "the power comes back unasked",
+	} {
+		b.Change(func(s *status.Snapshot) { s.Slots[2].Outlet = &status.Outlet{Cut: cut} })
+		if page := b.ask("GET", "/slot/3", "").Body.String(); !strings.Contains(page, want) {
+			t.Errorf("%q is not named", cut)
+		}
+	}
+	b.Change(func(s *status.Snapshot) {
+		s.Slots[2].Outlet = &status.Outlet{Repowered: 4, Resets: 5, Silent: 3 * time.Second, Busy: "cycling", Fault: "<stalled>"}
+		s.Hubs[0].Outlet = &status.Outlet{Cut: power.DataOnly}
+	})
+	page := b.ask("GET", "/slot/3", "").Body.String()
+	for _, want := range []string{"came back by itself 4 times", "gave the power back 5 times", "does not answer for 3 s after switching", "is being switched off and on", "could not be switched: &lt;stalled&gt;"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("%q is missing", want)
+		}
+	}
+	if page := b.ask("GET", "/", "").Body.String(); !strings.Contains(page, "go on charging") {
+		t.Error("the hub is not named")
+	}
 }

@@ -10,13 +10,14 @@ import (
 	"phonerack/firmware/action"
 	"phonerack/firmware/health"
 	"phonerack/firmware/lease"
+	"phonerack/hal/power"
 )
 
 // Source tells how the rack is. It is called by many requests at once. What takes a context may ask a phone or the disk
 // and ends with it; everything else answers at once from memory. Errors are refusals.
 type Source interface {
 	Snapshot() Snapshot
-	// Changed is closed when the next Snapshot would differ from one that is taken now, ages apart.
+	// Changed is closed when the next Snapshot would not be the Same as one that is taken now, or Events have come.
 	Changed() <-chan struct{}
 
 	// Events are the last of a slot, of the whole rack for slot 0, the newest first.
@@ -110,6 +111,18 @@ type Hub struct {
 	On          bool   `json:"on"`
 	Switched    bool   `json:"switched"` // its power can be switched, whole or by port
 	OverCurrent bool   `json:"over_current,omitempty"`
+
+	Outlet *Outlet `json:"outlet,omitempty"` // that feeds the whole hub; nil if nothing switches it
+}
+
+// Outlet is what feeds a port or a hub, and what was seen of switching it: hubs claim more than they do.
+type Outlet struct {
+	Cut       power.Cut     `json:"cut,omitempty"` // what taking its power does
+	Busy      string        `json:"busy,omitempty"`
+	Fault     string        `json:"fault,omitempty"`     // of the last time that it was switched
+	Repowered int           `json:"repowered,omitempty"` // times that its power came back by itself
+	Resets    int           `json:"resets,omitempty"`    // times that a reset of its hub gave the power back
+	Silent    time.Duration `json:"silent_ns,omitempty"` // the longest that it did not answer after switching
 }
 
 // Slot is a place for a phone, and what sits there.
@@ -130,8 +143,9 @@ type Slot struct {
 	Phone     *Phone           `json:"phone,omitempty"`
 	Lease     *lease.State     `json:"lease,omitempty"`
 	Task      *Task            `json:"task,omitempty"`
-	PowerActs bool             `json:"power_acts"`      // its power can be switched and is really cut
-	Hands     bool             `json:"hands,omitempty"` // it is in maintenance by itself
+	PowerActs bool             `json:"power_acts"`       // its power can be switched and is really cut
+	Outlet    *Outlet          `json:"outlet,omitempty"` // of its port; nil if that cannot be switched by itself
+	Hands     bool             `json:"hands,omitempty"`  // it is in maintenance by itself
 }
 
 // Power is what a slot's port is wanted to have.

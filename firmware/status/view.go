@@ -1,6 +1,7 @@
 package status
 
 import (
+	"cmp"
 	"fmt"
 	"html/template"
 	"net/http"
@@ -54,6 +55,29 @@ func (v *view) W(kind string, value any) string { return word(v.Lang, kind, valu
 
 // Span says a length of time.
 func (v *view) Span(d time.Duration) string { return span(v.Lang, d) }
+
+// Outlet is what was seen of an outlet, in words.
+func (v *view) Outlet(o *Outlet) string {
+	all := []string{v.W("cut", cmp.Or(string(o.Cut), "unseen"))}
+	if o.Repowered > 0 {
+		all = append(all, v.T("outlet.repowered", "n", o.Repowered))
+	}
+	if o.Resets > 0 {
+		all = append(all, v.T("outlet.resets", "n", o.Resets))
+	}
+	if o.Silent >= noticed {
+		all = append(all, v.T("outlet.silent", "span", v.Span(o.Silent)))
+	}
+	if o.Busy != "" {
+		all = append(all, v.W("outlet", o.Busy))
+	}
+	if o.Fault != "" {
+		all = append(all, v.T("outlet.fault", "fault", cut(o.Fault, maxTextBytes)))
+	}
+	return strings.Join(all, v.T("list.comma"))
+}
+
+const noticed = time.Second // of silence: a hub that comes back sooner is one as any other
 
 // True is the value of a fact that is known.
 func (v *view) True(known *bool) bool { return known != nil && *known }

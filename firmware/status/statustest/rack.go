@@ -19,6 +19,7 @@ import (
 	"phonerack/firmware/health"
 	"phonerack/firmware/lease"
 	"phonerack/firmware/status"
+	"phonerack/hal/power"
 	"phonerack/sync/link"
 	"phonerack/sync/wire"
 )
@@ -74,6 +75,10 @@ func slot(n int) status.Slot {
 	s := status.Slot{
 		Number: n + 1, Label: fmt.Sprintf("%c%d", 'A'+n/10, n%10+1), Row: n/10 + 1, Column: n%10 + 1, Hub: string(rune('A' + n/7)), Port: fmt.Sprintf("1-1.%d.%d", n/7+1, n%7+1),
 		State: health.Well, Since: 3 * time.Hour, Power: status.PowerOn, PowerActs: n%7 != 6,
+	}
+	s.Outlet = &status.Outlet{Cut: power.LeavesBus}
+	if !s.PowerActs {
+		s.Outlet = &status.Outlet{Cut: power.Repowers, Repowered: 2, Resets: 3, Silent: 4 * time.Second}
 	}
 	code := "fine"
 	if states := health.States(); n < len(states) {
