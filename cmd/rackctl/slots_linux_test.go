@@ -28,6 +28,10 @@ func TestSlotsAreShownWithWhatToDo(t *testing.T) {
 	if out, _, code := b.rackctl("", "status"); code != 0 || !strings.Contains(columns(out), "recovering 1") || !strings.Contains(out, "disk almost full") || strings.Contains(out, "well") {
 		t.Errorf("status, %d:\n%s", code, out)
 	}
+	const way = "\npage http://192.0.2.7/\npage http://169.254.7.9/\nname on the LAN rack-1.local\nshown on a screen slot 1, for another 1m30s\n"
+	if out, _, code := b.rackctl("", "status"); code != 0 || !strings.Contains(columns(out), way) {
+		t.Errorf("how the page is reached is not told, %d:\n%s", code, columns(out))
+	}
 }
 
 // columns leaves one blank of the padding.

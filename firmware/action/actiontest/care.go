@@ -26,6 +26,10 @@ func (c care) Rack(string) action.RackStatus {
 	return action.RackStatus{
 		Findings: []action.Saying{{Code: "disk_full", Title: "disk almost full", Why: "5 % are free", Do: "free some"}},
 		Slots:    map[string]int{"recovering": 1, "empty": 1, "well": 0},
+		Way: action.Way{
+			Name: "rack-1.local", URLs: []string{"http://192.0.2.7/", "http://169.254.7.9/"},
+			Signs: []action.Sign{{Slot: 1, Ends: 90 * time.Second, URLs: []string{"http://192.0.2.7/"}}},
+		},
 	}
 }
 
