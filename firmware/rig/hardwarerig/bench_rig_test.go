@@ -185,16 +185,6 @@ func (b *bench) ctl(t *testing.T, args ...string) string {
 	return out.String()
 }
 
-// sh runs a command in the board.
-func (b *bench) sh(t *testing.T, command string) string {
-	t.Helper()
-	out, exit, err := b.Run(b.ctx, "exec 2>&1; "+command)
-	if err != nil || exit != 0 {
-		t.Fatalf("%s: exit code %d, %v\n%s", command, exit, err, out)
-	}
-	return out
-}
-
 // slots is what rackctl slots tells.
 func (b *bench) slots(t *testing.T) map[int]action.SlotHealth {
 	t.Helper()
