@@ -160,11 +160,7 @@ func (b *Board) arguments(k *Kit, c *BoardConfig, wiring *topology, tree string)
 	if c.Wires {
 		args = append(args, wireArguments...)
 	}
-	controller := "qemu-xhci"
-	if c.Devices != 0 { // the same controller as NEC sold it: this one's number of slots can be chosen
-		controller = fmt.Sprintf("nec-usb-xhci,slots=%d", c.Devices)
-	}
-	args = append(args, "-device", fmt.Sprintf("%s,id=xhci,p2=%d,p3=2", controller, rootPorts))
+	args = append(args, "-device", fmt.Sprintf("qemu-xhci,id=xhci,p2=%d,p3=2", rootPorts))
 	for i, hub := range wiring.hubs {
 		args = append(args, "-device", fmt.Sprintf("usb-hub,bus=xhci.0,port=%s,ports=%d,port-power=on", hub.qemu(), wiring.sizes[i]))
 	}

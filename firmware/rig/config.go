@@ -30,8 +30,6 @@ type BoardConfig struct {
 	// Wires joins the board's GPIO lines, and the power of its hubs' ports, with the host: see Board.Changes and
 	// Board.SetInput.
 	Wires bool
-	// Devices is how many USB devices the controller addresses, hubs included: 64 if 0.
-	Devices int
 
 	// Network gives the board a network card behind which there is the host's loopback alone, at HostAddress.
 	Network bool
@@ -65,8 +63,6 @@ const (
 	rootPorts = 15
 	hubPorts  = 8
 	hubDepth  = 5
-
-	maxDevices = 64 // that QEMU's controllers address
 )
 
 // portPath is a place on the bus: the numbers of the ports from the controller on.
@@ -186,9 +182,6 @@ func (c *BoardConfig) guest() error {
 	}
 	for _, d := range c.Drives {
 		err = errors.Join(err, d.check())
-	}
-	if c.Devices < 0 || c.Devices > maxDevices {
-		err = errors.Join(err, fmt.Errorf("a controller for %d USB devices: must be 1 to %d, or 0 for that", c.Devices, maxDevices))
 	}
 	return err
 }

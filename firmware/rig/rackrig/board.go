@@ -40,7 +40,6 @@ type BoardSpec struct {
 
 	// Of the board itself, as rig.BoardConfig has them.
 	Wires   bool
-	Devices int
 	Modules []string
 	QEMU    []string
 }
@@ -76,7 +75,7 @@ func Boot(ctx context.Context, kit *rig.Kit, spec BoardSpec) (*Board, error) {
 	}
 	config := rig.BoardConfig{
 		Hubs: spec.Hubs, ReadOnlyRoot: true, Writable: []string{guestRuntime, guestScratch}, Memory: spec.Memory,
-		Wires: spec.Wires, Devices: spec.Devices, Modules: spec.Modules, QEMU: spec.QEMU,
+		Wires: spec.Wires, Modules: spec.Modules, QEMU: spec.QEMU,
 		Files: map[string]string{"/bin/rackd": programs.Rackd, "/bin/rackctl": programs.Rackctl},
 		Contents: map[string]string{
 			guestConfig: fmt.Sprintf("[rack]\nid = \"rig\"\nboard = \"board.toml\"\nstate = %q\nruntime = %q\n", guestState, guestRuntime),
