@@ -85,9 +85,9 @@ func newHubBench(t *testing.T, habits powertest.Habits, change ...func(*firmware
 	return b, h, phones
 }
 
-// TestSpec000_HubsThatLieInAWholeRack: each lie is recognised, named in the slot's findings, as the page, rackctl and the cloud give them,
+// TestHubsThatLieInAWholeRack: each lie is recognised, named in the slot's findings, as the page, rackctl and the cloud give them,
 // and never relied on again until a person asks for a check, after which the truth counts.
-func TestSpec000_HubsThatLieInAWholeRack(t *testing.T) {
+func TestHubsThatLieInAWholeRack(t *testing.T) {
 	for title, c := range map[string]struct {
 		habits powertest.Habits
 		off    time.Duration

@@ -140,9 +140,9 @@ func fortyBoard(concurrent int, stagger, settle time.Duration) string {
 	return b.String()
 }
 
-// TestSpec000_PowerUpOfFortyPorts: from the board file to the hubs' requests, no more ports take their inrush at once than the
+// TestPowerUpOfFortyPorts: from the board file to the hubs' requests, no more ports take their inrush at once than the
 // configuration allows; at the start, after all hubs have come anew, and after a maintenance.
-func TestSpec000_PowerUpOfFortyPorts(t *testing.T) {
+func TestPowerUpOfFortyPorts(t *testing.T) {
 	for _, c := range []struct {
 		concurrent      int
 		stagger, settle time.Duration

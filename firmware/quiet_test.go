@@ -38,9 +38,9 @@ func (l *logLines) take() []string {
 	return all
 }
 
-// TestSpec000_NoLogLineIsRepeatedPerPoll: phones that are well, gone, silent or wait for a person are looked at again and again, and
+// TestNoLogLineIsRepeatedPerPoll: phones that are well, gone, silent or wait for a person are looked at again and again, and
 // once they are in their states nothing is said of it. The handler that leaves out what was said last is not asked.
-func TestSpec000_NoLogLineIsRepeatedPerPoll(t *testing.T) {
+func TestNoLogLineIsRepeatedPerPoll(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, 4)
 	log := &logLines{}

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// TestSpec000_HubsThatLieAreNamedAndNotReliedOn: power is left out of the ladder for each lie, the other rungs are used, and a port
+// TestHubsThatLieAreNamedAndNotReliedOn: power is left out of the ladder for each lie, the other rungs are used, and a port
 // that was found to switch after all is used again.
-func TestSpec000_HubsThatLieAreNamedAndNotReliedOn(t *testing.T) {
+func TestHubsThatLieAreNamedAndNotReliedOn(t *testing.T) {
 	for _, l := range []Lie{NoEffect, DataOnly, Repowers, ResetsHub} {
 		t.Run(string(l), func(t *testing.T) {
 			b := rack(t, 1)

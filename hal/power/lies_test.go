@@ -110,8 +110,8 @@ func lyingHub(t *testing.T, habits powertest.Habits, off time.Duration, story fu
 	})
 }
 
-// TestSpec000_HubsThatLie has the four of the requirement and one that does not.
-func TestSpec000_HubsThatLie(t *testing.T) {
+// TestHubsThatLie has the four of the requirement and one that does not.
+func TestHubsThatLie(t *testing.T) {
 	for name, c := range map[string]struct {
 		habits powertest.Habits
 		want   power.Cut
