@@ -178,7 +178,7 @@ func (s *stalling) Run(ctx context.Context, cmd string, stdin io.Reader, stdout,
 	return s.Device.Run(ctx, cmd, stdin, stdout, stderr)
 }
 
-// TestAHungPhoneIsOnThePage: what is wrong, why and what to do, in both languages. It takes as long as a phone is waited for.
+// TestAHungPhoneIsOnThePage: what is wrong, why and what to do, in both languages.
 func TestAHungPhoneIsOnThePage(t *testing.T) {
 	t.Parallel()
 	serve, v := withPage(t, io.Discard)
@@ -187,6 +187,7 @@ func TestAHungPhoneIsOnThePage(t *testing.T) {
 		hasty(o)
 		serve(o)
 		o.Config.Health.Probe.Confirm = 1
+		o.Patience = 2 * time.Second // beside up to 20 s, if it hangs while it is measured
 	}
 	system := &stalling{Device: b.phones[1].device}
 	var err error

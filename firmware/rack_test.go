@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"context"
+	"flag"
 	"fmt"
 	"image"
 	"image/color"
@@ -36,6 +37,10 @@ import (
 
 func TestMain(m *testing.M) {
 	clienttest.Main() // if a test has started this program as an MCP server
+	flag.Parse()
+	if err := flag.Set("test.parallel", "6"); err != nil { // most of them wait for a phone, not for a processor
+		panic(err)
+	}
 	goleak.VerifyTestMain(m)
 }
 

@@ -336,6 +336,25 @@ func TestAPhoneUnseenBeforeTheStartIsKnown(t *testing.T) {
 	}
 }
 
+// TestAPhoneThatSettlesWasSpokenTo: what it shows so soon after an order says nothing of its health, but it took the key.
+func TestAPhoneThatSettlesWasSpokenTo(t *testing.T) {
+	b := rack(t, 1)
+	b.pass(time.Minute)
+	b.phones[1] = offline(1)
+	b.restart(time.Minute)
+	b.Heard(1, 6*day)
+	for len(b.acts) == 0 && b.now < time.Hour {
+		b.pass(b.step)
+	}
+	if !b.has(1, "key_lapsing") {
+		t.Fatal("it is not said before")
+	}
+	b.Look(1, fine(1)())
+	if b.state(1) != Recovering || b.has(1, "key_lapsing") {
+		t.Errorf("after an answer it is %s, and key_lapsing is said: %t", b.state(1), b.has(1, "key_lapsing"))
+	}
+}
+
 func TestAPortThatIsFoundOffIsSwitchedOnUnlessItsPhoneDrains(t *testing.T) {
 	b := rack(t, 1)
 	b.pass(time.Minute)

@@ -194,6 +194,9 @@ func (k *Keeper) Look(slot int, l Look) {
 		return
 	}
 	now := k.o.Now()
+	if l.Greet == GreetOK && l.Phone != "" && bySerial+l.Phone == s.phone {
+		s.care.heard, s.care.spoken = now, true // it took the key, whatever else the look is worth
+	}
 	if busy := s.hub.busy; now < s.deaf || busy != nil && (busy.Slot == slot || busy.Rung == HubCycle) {
 		return
 	}
