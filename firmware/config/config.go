@@ -286,6 +286,14 @@ func (c *Config) Files() (all []string) {
 			all = append(all, p)
 		}
 	}
+	for _, s := range c.Skills.Servers {
+		if s.TokenFile != "" {
+			all = append(all, s.TokenFile)
+		}
+	}
+	if !c.Skills.Paths.Default {
+		all = append(all, c.Skills.Paths.Folders...)
+	}
 	return all
 }
 

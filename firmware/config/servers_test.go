@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"phonerack/agent/skill/folder"
 )
 
 // TestMCPServersAreAllowedByName: none without a table, and only what can be told apart and reached safely.
@@ -59,5 +61,21 @@ func TestMCPServersAreAllowedByName(t *testing.T) {
 	}
 	if _, err := load(strings.Repeat("[[skills.server]]\nname = \"a\"\ncommand = [\"/x\"]\n", maxServers+1)); err == nil || !strings.Contains(err.Error(), "at most 8") {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestFilesAreAllThatRackdOnlyReads: a factory reset keeps these, and a token that is gone would be a fault of the configuration
+// at the next start.
+func TestFilesAreAllThatRackdOnlyReads(t *testing.T) {
+	c := &Config{Skills: Skills{
+		Servers: []MCPServer{{Name: "a", TokenFile: "/state/token"}, {Name: "b", Command: []string{"/bin/b"}}},
+		Paths:   folder.Paths{Folders: []string{"/state/agent-skills"}},
+	}}
+	if got := strings.Join(c.Files(), " "); got != "/state/token /state/agent-skills" {
+		t.Errorf("files %s", got)
+	}
+	c.Skills.Paths.Default = true // nobody has named it
+	if got := strings.Join(c.Files(), " "); got != "/state/token" {
+		t.Errorf("files %s", got)
 	}
 }

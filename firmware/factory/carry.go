@@ -34,6 +34,7 @@ func Carry(p Plan) (Mark, bool, error) {
 	if err != nil || !is {
 		return m, false, err
 	}
+	p = p.resolved()
 	fresh, database := filepath.Join(p.State, p.Database+".new"), filepath.Join(p.State, p.Database)
 	steps := []struct {
 		name string
@@ -115,7 +116,40 @@ func (p Plan) sweep(withKeys bool, also ...string) error {
 	return store.SyncFolder(p.State)
 }
 
-// clear removes a file, or a folder but for what is kept in it.
+// resolved is the plan with paths that can be compared: a configuration may write a folder with a slash at its end, and name it by
+// a link.
+func (p Plan) resolved() Plan {
+	var kept []string
+	state := absolute(p.State)
+	real := linkless(state)
+	for _, k := range p.Kept {
+		k = absolute(k)
+		kept = append(kept, k, filepath.Join(linkless(filepath.Dir(k)), filepath.Base(k)), linkless(k))
+		if rel, err := filepath.Rel(state, k); err == nil && filepath.IsLocal(rel) {
+			kept = append(kept, filepath.Join(real, rel))
+		}
+	}
+	p.State, p.Kept = real, kept
+	return p
+}
+
+func absolute(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return filepath.Clean(path)
+}
+
+// linkless is a path without the links that lead to it, if there is something.
+func linkless(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
+}
+
+// clear removes a file, or a folder but for what is kept in it. A link to such a folder stays, with all that it leads to: only the
+// state folder is cleared.
 func (p Plan) clear(path string) error {
 	inside := false
 	for _, kept := range p.Kept {
@@ -127,6 +161,9 @@ func (p Plan) clear(path string) error {
 	}
 	if !inside {
 		return remove(path)
+	}
+	if info, err := os.Lstat(path); err != nil || !info.IsDir() {
+		return err
 	}
 	entries, err := os.ReadDir(path)
 	if err != nil {

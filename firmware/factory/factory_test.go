@@ -172,3 +172,60 @@ func TestAnIdentityMakesARackEnrolledAgain(t *testing.T) {
 		t.Errorf("again: %v", err)
 	}
 }
+
+// TestWhatIsNamedStaysHoweverItIsWritten: a path that is not found again by its letters would lose what it names, or end each
+// start with an error.
+func TestWhatIsNamedStaysHoweverItIsWritten(t *testing.T) {
+	for name, named := range map[string]func(dir string) []string{
+		"a slash at the end": func(dir string) []string { return []string{dir + "/state/helpers/", dir + "/state/etc/board.toml/"} },
+		"more than it needs": func(dir string) []string {
+			return []string{dir + "//state/./helpers", dir + "/state/log/../etc/board.toml"}
+		},
+		"from here": func(dir string) []string {
+			t.Chdir(dir)
+			return []string{"state/helpers", "state/etc/board.toml"}
+		},
+		"by a link to the state folder": func(dir string) []string {
+			return []string{dir + "/link/helpers", dir + "/link/etc/board.toml"}
+		},
+	} {
+		p := rack(t)
+		dir := filepath.Dir(p.State)
+		if err := os.Symlink("state", filepath.Join(dir, "link")); err != nil {
+			t.Fatal(err)
+		}
+		for _, state := range []string{p.State + "/", filepath.Join(dir, "link")} {
+			p.State, p.Kept = state, named(dir)
+			if err := factory.Ask(p.State, p.Identity, factory.Mark{By: "kim"}); err != nil {
+				t.Fatal(err)
+			}
+			if _, did, err := factory.Carry(p); !did || err != nil {
+				t.Errorf("%s: done %v, %v", name, did, err)
+			}
+			p.State = filepath.Join(dir, "state")
+			if got := files(t, p); got != strings.Replace(clean, "state/adbkey ", "link state/adbkey ", 1) {
+				t.Errorf("%s, the state folder as %s: there is %s", name, state, got)
+			}
+		}
+	}
+}
+
+// TestWhatALinkLeadsToIsNotCleared: a link in the state folder to a folder that the configuration names something in.
+func TestWhatALinkLeadsToIsNotCleared(t *testing.T) {
+	p := rack(t)
+	dir := filepath.Dir(p.State)
+	if err := errors.Join(os.Rename(filepath.Join(p.State, "etc"), filepath.Join(dir, "site")), os.Symlink("../site", filepath.Join(p.State, "etc"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := factory.Ask(p.State, p.Identity, factory.Mark{By: "kim"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, did, err := factory.Carry(p); !did || err != nil {
+		t.Errorf("done %v, %v", did, err)
+	}
+	for _, name := range []string{"site/board.toml", "site/old.toml", "state/etc/board.toml"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			t.Error(err)
+		}
+	}
+}
