@@ -71,7 +71,7 @@ func (r *Rack) newCare(every time.Duration, kernel bus.Records) error {
 		return err
 	}
 	for n := range r.slots {
-		if c.hands.of(n) == darkened {
+		if c.hands.has(n, darkened) {
 			c.keeper.Powered(n, false)
 		}
 	}

@@ -2,7 +2,9 @@ package firmware
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	bolt "go.etcd.io/bbolt"
@@ -17,6 +19,8 @@ const maintenanceBucket = "maintenance"
 const (
 	inside   = "maintenance" // hands may be inside
 	darkened = "power"       // somebody has switched it off, until somebody switches it on
+
+	separator = "+" // between both, in this order
 )
 
 // occupied notes which slots people want left alone, 0 for the whole rack. It outlives a restart: hands may still be inside.
@@ -55,11 +59,17 @@ func (r *Rack) openHands(keeper *health.Keeper) (*occupied, error) {
 	return o, nil
 }
 
-// set notes why a slot, or for 0 the rack, is left alone; "" ends it. It is on disk when it returns nil.
-func (o *occupied) set(slot int, why string) error {
+// set notes that there is such a reason to leave a slot, or for 0 the rack, alone, or that it is over. Either has its own end: that
+// hands are out gives no power back. It is on disk when it returns nil.
+func (o *occupied) set(slot int, reason string, is bool) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.why[slot] == why {
+	before := o.why[slot]
+	why := strings.Join(slices.DeleteFunc(strings.Split(before, separator), func(r string) bool { return r == "" || r == reason }), separator)
+	if is {
+		why = strings.Trim(min(why, reason)+separator+max(why, reason), separator)
+	}
+	if why == before {
 		return nil
 	}
 	key := []byte(strconv.Itoa(slot))
@@ -79,9 +89,17 @@ func (o *occupied) set(slot int, why string) error {
 	return nil
 }
 
-// of tells why a slot, or for 0 the rack, is left alone; "" if it is not.
+// has tells whether there is such a reason to leave a slot, or for 0 the rack, alone.
+func (o *occupied) has(slot int, reason string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Contains(strings.Split(o.why[slot], separator), reason)
+}
+
+// of tells why a slot, or for 0 the rack, is left alone, for people: the hands when there are more reasons; "" if it is not.
 func (o *occupied) of(slot int) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.why[slot]
+	first, _, _ := strings.Cut(o.why[slot], separator)
+	return first
 }

@@ -72,6 +72,18 @@ func (k *Keeper) Powered(slot int, is bool) {
 	k.with(slot, func(s *place, now time.Duration) { s.care.power, s.care.wake = is, now })
 }
 
+// Lit tells that a person has given the port its power, whatever it was off for. The phone gets its time to come back.
+func (k *Keeper) Lit(slot int) {
+	k.with(slot, func(s *place, now time.Duration) {
+		if s.care.power {
+			return
+		}
+		s.care.drained = 0
+		s.care.done(Wake, Done, now, k.o.Config)
+		k.mute(s, now+k.o.Config.Ladder.PortCycle.Settle.of())
+	})
+}
+
 // with runs fn on a slot.
 func (k *Keeper) with(slot int, fn func(*place, time.Duration)) {
 	k.mu.Lock()

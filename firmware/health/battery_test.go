@@ -359,3 +359,30 @@ func TestAPortThatIsFoundOffIsSwitchedOnUnlessItsPhoneDrains(t *testing.T) {
 		t.Errorf("a port that was left off: %v", b.acts)
 	}
 }
+
+// TestAPersonGivesAPhoneThatRestsItsPower: that it answers is no sign of a port that cuts nothing, in maintenance neither, and its
+// battery is cared for as before.
+func TestAPersonGivesAPhoneThatRestsItsPower(t *testing.T) {
+	for _, maintained := range []bool{false, true} {
+		b := rack(t, 1, windows)
+		b.pass(time.Minute)
+		b.Battery(1, charge(80, 300))
+		b.pass(time.Minute)
+		if b.state(1) != Resting {
+			t.Fatalf("it is %s", b.state(1))
+		}
+		b.Maintain(0, maintained)
+		b.off[1] = false
+		b.Lit(1)
+		b.pass(5 * time.Minute)
+		b.Maintain(0, false)
+		if b.has(1, "port_not_cut") || b.state(1) != Well {
+			t.Errorf("maintenance %v: it is %s", maintained, b.state(1))
+		}
+		b.Battery(1, charge(80, 380))
+		b.pass(time.Minute)
+		if b.rungsOf(1) != "rest rest" {
+			t.Errorf("maintenance %v, hot: %v", maintained, b.acts)
+		}
+	}
+}
