@@ -1,0 +1,33 @@
+package firmware
+
+import (
+	"slices"
+	"testing"
+
+	"phonerack/firmware/health"
+	"phonerack/hal/power"
+	"phonerack/hal/power/powertest"
+)
+
+// TestAHubsCycleAsksAllWhomItDisturbs: slot 3 is at a further hub, which has its own line and so its own place in the ladder.
+func TestAHubsCycleAsksAllWhomItDisturbs(t *testing.T) {
+	bench := powertest.New()
+	outlets := []power.Outlet{{Name: "hub B", Hub: "B", HubPath: "1-1.3", Path: "1-1.3", Slots: []int{3, 4}}, {Name: "hub A", Hub: "A", HubPath: "1-1", Path: "1-1", Slots: []int{1, 2, 3, 4}}}
+	supply, err := power.New(power.Config{Outlets: outlets, Store: &powertest.Store{}, Phones: bench, Hubs: bench})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &care{rack: &Rack{power: supply}}
+	for _, test := range []struct {
+		order health.Order
+		want  []int
+	}{
+		{health.Order{Slot: 2, Rung: health.HubCycle, Also: []int{1}}, []int{2, 1, 3, 4}},
+		{health.Order{Slot: 4, Rung: health.HubCycle, Also: []int{3}}, []int{4, 3}},
+		{health.Order{Slot: 2, Rung: health.PortCycle}, []int{2}},
+	} {
+		if got := c.reach(test.order); !slices.Equal(got, test.want) {
+			t.Errorf("%s of slot %d touches %v, want %v", test.order.Rung, test.order.Slot, got, test.want)
+		}
+	}
+}
