@@ -59,8 +59,11 @@ func (k *Keeper) isolate(s *place, now time.Duration) {
 		q = &quarantine{}
 		k.phones[s.phone] = q
 	}
-	length := k.o.Config.Quarantine.First.of() << min(q.level, 16)
-	length = min(length, k.o.Config.Quarantine.Longest.of())
+	length, longest := k.o.Config.Quarantine.First.of(), k.o.Config.Quarantine.Longest.of()
+	for n := 0; n < q.level && length < longest; n++ {
+		length *= 2 // of less than longest: it cannot overflow
+	}
+	length = min(length, longest)
 	q.level++
 	q.By, q.Reason, q.ends = ByLadder, string(s.confirmed), now+length
 	if s.confirmed == Hung && s.PortPower {

@@ -91,6 +91,20 @@ func TestEachQuarantineOfTheLadderIsTwiceAsLongUntilThePhoneIsProvenWell(t *test
 	}
 }
 
+// TestALongQuarantineStaysLong: twice as long again and again is more than a duration holds.
+func TestALongQuarantineStaysLong(t *testing.T) {
+	for _, level := range []int{1, 14, 16, 1 << 40} {
+		b := rack(t, 1, noPower, func(b *bench) { b.conf.Quarantine = Quarantine{First: 48 * hour, Longest: 100 * hour} })
+		b.pass(time.Minute)
+		b.Keeper.phones["serial:S001"] = &quarantine{level: level}
+		b.phones[1] = gone(1)
+		b.pass(10 * time.Minute)
+		if st, _ := b.Status(1); st.State != Quarantined || st.Ends-b.now < 95*time.Hour {
+			t.Errorf("level %d: %s until %v", level, st.State, st.Ends)
+		}
+	}
+}
+
 func TestQuarantineSurvivesRestarts(t *testing.T) {
 	for _, c := range []struct {
 		name    string
