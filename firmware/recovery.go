@@ -3,6 +3,7 @@ package firmware
 import (
 	"context"
 	"errors"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -104,8 +105,17 @@ func (c *care) borrow(slots []int) ([]*lease.Lease, error) {
 	return leases, nil
 }
 
-// do carries one act out.
-func (c *care) do(ctx context.Context, o health.Order, held *lease.Lease) error {
+// errPanicked stands for an act that has panicked: the log has its stack.
+var errPanicked = errors.New("it panicked")
+
+// do carries one act out. A panic in there is a failure of the act and nothing more.
+func (c *care) do(ctx context.Context, o health.Order, held *lease.Lease) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			c.log.Error("an act of recovery panicked", "slot", o.Slot, "act", o.Rung.String(), "panic", p, "stack", string(debug.Stack()))
+			err = errPanicked
+		}
+	}()
 	s := c.rack.slots[o.Slot]
 	switch o.Rung {
 	case health.Reopen, health.Resync, health.ClearHalt, health.Reset, health.Reboot:

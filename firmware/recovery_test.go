@@ -1,6 +1,8 @@
 package firmware
 
 import (
+	"errors"
+	"log/slog"
 	"slices"
 	"testing"
 
@@ -29,5 +31,12 @@ func TestAHubsCycleAsksAllWhomItDisturbs(t *testing.T) {
 		if got := c.reach(test.order); !slices.Equal(got, test.want) {
 			t.Errorf("%s of slot %d touches %v, want %v", test.order.Rung, test.order.Slot, got, test.want)
 		}
+	}
+}
+
+func TestAnActThatPanicsHasFailed(t *testing.T) {
+	c := &care{rack: &Rack{}, log: slog.New(slog.DiscardHandler)} // there is no slot, and nobody has looked
+	if err := c.do(t.Context(), health.Order{Slot: 7, Rung: health.Reopen}, nil); !errors.Is(err, errPanicked) {
+		t.Errorf("it ended with %v", err)
 	}
 }
