@@ -125,14 +125,15 @@ func TestUH319_APortThatDoesNotCutPowerIsNotReliedOn(t *testing.T) {
 	b.pass(time.Minute)
 	b.Battery(1, charge(90, 300))
 	b.pass(time.Hour)
-	if b.rungsOf(1) != "rest" || b.state(1) != Attention || !b.has(1, "port_not_cut") {
+	// The power that it has is wanted again: the supply would take it, once more every ten minutes, from a phone that is in use.
+	if b.rungsOf(1) != "rest wake" || b.state(1) != Attention || !b.has(1, "port_not_cut") {
 		t.Errorf("the phone answers, and the slot is %s: %v", b.state(1), b.acts)
 	}
 	b.Switchable(1, NoEffect)
 	b.Battery(1, charge(90, 300))
 	b.phones[1] = gone(1)
 	b.pass(time.Hour)
-	if b.rungsOf(1) != "rest" || b.state(1) != Quarantined {
+	if b.rungsOf(1) != "rest wake" || b.state(1) != Quarantined {
 		t.Errorf("it is %s: %v", b.state(1), b.acts)
 	}
 }
