@@ -140,6 +140,7 @@ func name(f Finding) string {
 
 // clock compares both clocks with the last check. The first setting of a clock is no jump.
 func (c *Checks) clock(in Controller, conf Rack) {
+	in.Wall = in.Wall.Round(0) // without its monotonic reading, which a clock that is set does not change
 	if c.trusted && in.Trusted {
 		by := in.Wall.Sub(c.wall) - (in.Boot - c.boot)
 		if by.Abs() >= conf.ClockJump.of() {

@@ -189,3 +189,13 @@ func FuzzReadSystem(f *testing.F) {
 		}
 	})
 }
+
+// TestAJumpIsOneOfTheWallClock: the times of this process carry the reading of another clock, which knows of no jump, and which
+// Sub prefers. Two of them that differ in that alone cannot be made here.
+func TestAJumpIsOneOfTheWallClock(t *testing.T) {
+	var c Checks
+	c.Check(Controller{Boot: time.Hour, Wall: time.Now(), Trusted: true}, Defaults().Rack)
+	if text := c.wall.String(); strings.Contains(text, " m=") {
+		t.Errorf("a jump would be looked for in %s", text)
+	}
+}
