@@ -209,7 +209,9 @@ func (c *care) Maintain(slot int, on bool) error {
 		return kept(err)
 	}
 	if slot == 0 && c.rack.power != nil {
-		c.rack.power.SetMaintenance(on)
+		c.maintaining.Lock() // of two at once, such as page and button, the one that was noted last counts for the power too
+		defer c.maintaining.Unlock()
+		c.rack.power.SetMaintenance(c.hands.has(0, inside))
 	}
 	return nil
 }

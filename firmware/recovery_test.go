@@ -3,10 +3,14 @@ package firmware
 import (
 	"errors"
 	"log/slog"
+	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
+	"time"
 
 	"phonerack/firmware/health"
+	"phonerack/firmware/store"
 	"phonerack/hal/power"
 	"phonerack/hal/power/powertest"
 )
@@ -38,5 +42,41 @@ func TestAnActThatPanicsHasFailed(t *testing.T) {
 	c := &care{rack: &Rack{}, log: slog.New(slog.DiscardHandler)} // there is no slot, and nobody has looked
 	if err := c.do(t.Context(), health.Order{Slot: 7, Rung: health.Reopen}, nil); !errors.Is(err, errPanicked) {
 		t.Errorf("it ended with %v", err)
+	}
+}
+
+// TestTwoAtOnceLeaveOneMaintenance: what the supply thinks of it is what was noted last.
+func TestTwoAtOnceLeaveOneMaintenance(t *testing.T) {
+	bench := powertest.New()
+	supply, err := power.New(power.Config{Store: &powertest.Store{}, Phones: bench, Hubs: bench})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := store.Open(store.Options{Path: filepath.Join(t.TempDir(), "db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	keeper, err := health.New(health.Options{Config: health.Defaults(), Now: func() time.Duration { return 0 }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &care{rack: &Rack{power: supply, store: s}}
+	if c.hands, err = c.rack.openHands(keeper); err != nil {
+		t.Fatal(err)
+	}
+	for range 50 {
+		var both sync.WaitGroup
+		for _, on := range []bool{true, false} {
+			both.Go(func() {
+				if err := c.Maintain(0, on); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		both.Wait()
+		if noted := c.hands.has(0, inside); supply.Maintenance() != noted {
+			t.Fatalf("noted %v, and the supply has %v", noted, supply.Maintenance())
+		}
 	}
 }
