@@ -219,6 +219,7 @@ func (s *Supply) Set(ctx context.Context, name string, on bool, by By) error {
 	if err != nil {
 		return err
 	}
+	was := s.wanted(o)
 	if err := s.want(o, on); err != nil {
 		return err
 	}
@@ -227,7 +228,7 @@ func (s *Supply) Set(ctx context.Context, name string, on bool, by By) error {
 		doing = "switching on"
 	}
 	s.log.Info("power", "outlet", name, "on", on, "by", by)
-	return s.operate(ctx, o, doing, by, on, func() error {
+	err = s.operate(ctx, o, doing, by, on, func() error {
 		if !on {
 			return s.turnOff(ctx, o, by)
 		}
@@ -236,6 +237,10 @@ func (s *Supply) Set(ctx context.Context, name string, on bool, by By) error {
 		}
 		return s.turnOn(ctx, o, by)
 	})
+	if errors.Is(err, ErrMaintenance) && s.wanted(o) == on { // what was refused is not wanted afterwards either
+		err = errors.Join(err, s.want(o, was))
+	}
+	return err
 }
 
 // Cycle takes the power of an outlet for its OffTime and gives it back; what is wanted is on from then.

@@ -396,6 +396,28 @@ func TestWhatWaitsForItsTurnEndsWithMaintenance(t *testing.T) {
 	})
 }
 
+// TestWhatMaintenanceRefusesIsNotDoneAfterIt: an order that had waited for its hub when maintenance began.
+func TestWhatMaintenanceRefusesIsNotDoneAfterIt(t *testing.T) {
+	bubble(t, hub("A", "1-1", 2), func(r *rack) {
+		r.run(func() {
+			go r.Cycle(r.t.Context(), "A1", power.Person)
+			time.Sleep(time.Second)
+			late := make(chan error)
+			go func() { late <- r.Set(r.t.Context(), "A2", false, power.Automatic) }()
+			time.Sleep(time.Second)
+			r.SetMaintenance(true)
+			if err := <-late; !errors.Is(err, power.ErrMaintenance) {
+				t.Error(err)
+			}
+			r.SetMaintenance(false)
+			time.Sleep(time.Minute)
+			if !r.state("A2").Wanted || !r.bench.Powered("A2") {
+				t.Errorf("%+v", r.state("A2"))
+			}
+		})
+	})
+}
+
 // TestTheLastOrderCounts: two that contradict each other wait for the same hub. To do both, in whatever order, would leave the
 // outlet as nobody wants it, until Run switches it once more.
 func TestTheLastOrderCounts(t *testing.T) {
