@@ -520,8 +520,8 @@ func TestAPortThatCutsNothingIsNamed(t *testing.T) {
 	if err := b.Call(t.Context(), "power_cycle", args, nil); !wire.Is(err, wire.PowerNotCut) || !strings.Contains(err.Error(), "does not cut VBUS") {
 		t.Errorf("a cycle of a port that cuts nothing: %v", err)
 	}
-	if s := b.health(1, health.Well); s.Power == nil || !strings.Contains(s.Power.Cut, "does not cut VBUS") {
-		t.Errorf("the port is shown as %+v", s.Power)
+	if s := b.health(1, health.Attention); s.Power == nil || !strings.Contains(s.Power.Cut, "does not cut VBUS") || len(s.Others) != 1 || s.Others[0].Code != "port_no_effect" {
+		t.Errorf("the port is shown as %+v, %+v", s.Power, s.Others)
 	}
 }
 
