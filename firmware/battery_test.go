@@ -130,26 +130,6 @@ func TestAChargeWindow(t *testing.T) {
 	}
 }
 
-// TestAHubThatIsSilentWhenAPhoneIsWoken: the port has its power, or will have it; the phone that comes is no sign of a port that
-// cuts nothing.
-func TestAHubThatIsSilentWhenAPhoneIsWoken(t *testing.T) {
-	t.Parallel()
-	clock := &leap{}
-	b, ports := newPorts(t, nil, charging, clock.use, func(o *firmware.Options) { o.Outlets[0].Switch.(*socket).battery(level(60)) })
-	b.settled(ports[1], 1, health.Resting, "false")
-	ports[1].battery(level(25))
-	ports[1].hush(true)
-	clock.on(5 * time.Hour)
-	b.health(1, health.Well) // 5 s later
-	ports[1].hush(false)
-	time.Sleep(500 * time.Millisecond) // ten rounds
-	for _, f := range b.slots()[0].Others {
-		if f.Code == "port_not_cut" {
-			t.Error(f.Why)
-		}
-	}
-}
-
 // TestHeatStopsChargingAndTasks: from 37 degrees, until 35; without charge windows too.
 func TestHeatStopsChargingAndTasks(t *testing.T) {
 	t.Parallel()

@@ -122,7 +122,6 @@ type socket struct {
 	absent  bool // nothing is plugged in at the start
 	vbus    bool // the phone's battery sees that its power is gone
 	taken   bool // somebody has taken the phone
-	silent  bool // its hub does as it is told and says nothing
 	address int
 	device  bus.Device
 	log     []string
@@ -168,16 +167,7 @@ func (s *socket) take() {
 func (s *socket) On(context.Context) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.silent {
-		return false, errors.New("the hub does not answer")
-	}
 	return s.on, nil
-}
-
-func (s *socket) hush(is bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.silent = is
 }
 
 func (s *socket) switched() string {
