@@ -31,6 +31,8 @@ type care struct {
 	every   time.Duration  // between two rounds
 	working sync.WaitGroup // orders that are being carried out
 
+	maintaining sync.Mutex // held while the power is told whether the rack is in maintenance
+
 	mu       sync.Mutex // guards what follows
 	checks   health.Checks
 	limits   health.Rack           // a reload changes them
@@ -71,7 +73,7 @@ func (r *Rack) newCare(every time.Duration, kernel bus.Records) error {
 		return err
 	}
 	for n := range r.slots {
-		if c.hands.of(n) == darkened {
+		if c.hands.has(n, darkened) {
 			c.keeper.Powered(n, false)
 		}
 	}

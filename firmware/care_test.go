@@ -291,6 +291,49 @@ func TestWhatAPersonHasSwitchedOffStaysOff(t *testing.T) {
 	}
 }
 
+// TestTheEndOfMaintenanceGivesNoPowerThatAPersonHasTaken: hands come to a slot that is switched off, or it is switched off under
+// their hands.
+func TestTheEndOfMaintenanceGivesNoPowerThatAPersonHasTaken(t *testing.T) {
+	t.Parallel()
+	slot := action.RackSlotArgs{Slot: 1}
+	off, begin, end := action.PowerArgs{SlotArgs: action.SlotArgs{Slot: 1}}, action.MaintenanceArgs{RackSlotArgs: slot}, action.MaintenanceArgs{RackSlotArgs: slot, Off: true}
+	for name, calls := range map[string][]string{"off before": {"power_off", "begin", "end"}, "off meanwhile": {"begin", "power_off", "end"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, ports := newPorts(t, nil)
+			b.health(1, health.Well)
+			for _, c := range calls {
+				act, args := c, any(off)
+				switch c {
+				case "begin":
+					act, args = "maintenance", begin
+				case "end":
+					act, args = "maintenance", end
+				}
+				if err := b.Call(t.Context(), act, args, nil); err != nil {
+					t.Fatal(c, err)
+				}
+			}
+			time.Sleep(time.Second) // twenty rounds
+			if s := b.health(1, health.Maintenance); s.Left != "power" {
+				t.Errorf("left alone: %q", s.Left)
+			}
+			if got := ports[1].switched(); got != "false" {
+				t.Errorf("switched %s", got)
+			}
+			if err := b.Call(t.Context(), "power_on", off, nil); err != nil {
+				t.Fatal(err)
+			}
+			if s := b.health(1, health.Well); s.Left != "" {
+				t.Errorf("left alone: %q", s.Left)
+			}
+			if got := ports[1].switched(); got != "false true" {
+				t.Errorf("switched %s", got)
+			}
+		})
+	}
+}
+
 // TestQuarantineAndMaintenanceSurviveAKill copies the state folder of a rack that runs, as a kill -9 or a cut of power leaves it.
 func TestQuarantineAndMaintenanceSurviveAKill(t *testing.T) {
 	t.Parallel()
@@ -467,8 +510,8 @@ func TestAPortThatCutsNothingIsNamed(t *testing.T) {
 	if err := b.Call(t.Context(), "power_cycle", args, nil); !wire.Is(err, wire.PowerNotCut) || !strings.Contains(err.Error(), "does not cut VBUS") {
 		t.Errorf("a cycle of a port that cuts nothing: %v", err)
 	}
-	if s := b.health(1, health.Attention); s.Power == nil || !strings.Contains(s.Power.Cut, "does not cut VBUS") {
-		t.Errorf("the port is shown as %+v", s.Power)
+	if s := b.health(1, health.Attention); s.Power == nil || !strings.Contains(s.Power.Cut, "does not cut VBUS") || len(s.Others) != 1 || s.Others[0].Code != "port_no_effect" {
+		t.Errorf("the port is shown as %+v, %+v", s.Power, s.Others)
 	}
 }
 

@@ -54,7 +54,11 @@ func (c *changes) next() <-chan struct{} {
 func (c *changes) Run(ctx context.Context) error {
 	tick := time.NewTicker(lookForChange)
 	defer tick.Stop()
-	tick.Stop() // nobody waits yet
+	c.mu.Lock()
+	if c.since == nil { // else an earlier Run has failed, and whoever waits has said so to that
+		tick.Stop()
+	}
+	c.mu.Unlock()
 	for {
 		select {
 		case <-c.wake:

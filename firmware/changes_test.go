@@ -62,6 +62,42 @@ func TestNobodyLooksWhileNobodyWaits(t *testing.T) {
 	})
 }
 
+// TestWhoWaitsIsToldByALaterRun: what looks may fail, and is started again.
+func TestWhoWaitsIsToldByALaterRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var events atomic.Uint64
+		var fails atomic.Bool
+		c := newChanges(func() sight {
+			if fails.Load() {
+				panic("a defect")
+			}
+			return sight{events: events.Load()}
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan any, 1)
+		run := func() {
+			defer func() { ended <- recover() }()
+			c.Run(ctx)
+		}
+		waits := c.next()
+		fails.Store(true)
+		go run()
+		if <-ended == nil {
+			t.Error("it goes on without looking")
+		}
+		fails.Store(false)
+		go run()
+		events.Add(1)
+		select {
+		case <-waits:
+		case <-time.After(time.Minute):
+			t.Error("who has waited since before is not told")
+		}
+		cancel()
+		<-ended
+	})
+}
+
 // TestWhatHappenedIsRememberedInBounds: each slot's for itself, and the newest first.
 func TestWhatHappenedIsRememberedInBounds(t *testing.T) {
 	now := time.Duration(0)

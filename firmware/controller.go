@@ -73,9 +73,10 @@ func about(f health.Finding) string {
 	return fmt.Sprint(f.Code, " ", f.Args["hub"], " ", f.Args["service"])
 }
 
-// wall is the board's clock, and whether somebody who knows has set it: the cloud, or the kernel's own discipline (NTP).
+// wall is the board's clock, and whether it is right: the cloud's time says so, or the kernel's own discipline (NTP). The link
+// knows the time, and sets no clock.
 func (r *Rack) wall() (time.Time, bool) {
-	if r.cloud != nil && r.cloud.link.Status().Trusted {
+	if r.cloud != nil && confirms(r.cloud.link.Status()) {
 		return time.Now(), true
 	}
 	var t unix.Timex
@@ -83,6 +84,11 @@ func (r *Rack) wall() (time.Time, bool) {
 	state, err := unix.Adjtimex(&t)
 	return time.Now(), err == nil && state != timeError
 }
+
+// clockOff is how far the board's clock may be from the cloud's time.
+const clockOff = time.Minute
+
+func confirms(s link.Status) bool { return s.Trusted && s.Offset.Abs() < clockOff }
 
 // diskFree is how much of a folder's file system can be had, in percent; below 0 if that is not known.
 func diskFree(folder string) float64 {

@@ -102,6 +102,7 @@ func (p onTheBus) read(ctx context.Context, slots []int) map[int]phone.Gauge {
 			continue
 		}
 		asking.Go(func() {
+			defer s.survive("reading a battery")
 			g, err := l.phone.Gauge(ctx)
 			if err != nil {
 				return

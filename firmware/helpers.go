@@ -66,7 +66,7 @@ func (s *slot) helpersOnArrival(ctx, within context.Context, l *live) {
 	go func() {
 		defer close(started)
 		defer held.Release()
-		defer s.survive()
+		defer s.survive("the start of the helpers")
 		if err := l.startHelpers(within, held); err != nil {
 			s.log.Warn("the helpers do not run; the phone is used without them", "phone", l.serial, "err", err)
 		}
@@ -77,10 +77,10 @@ func (s *slot) helpersOnArrival(ctx, within context.Context, l *live) {
 	}
 }
 
-// survive keeps a panic while the helpers start from being more than this phone's.
-func (s *slot) survive() {
+// survive keeps a panic beside the owner from being more than this phone's.
+func (s *slot) survive(what string) {
 	if p := recover(); p != nil {
-		s.log.Error("the start of the helpers panicked", "panic", p, "stack", string(debug.Stack()))
+		s.log.Error(what+" panicked", "panic", p, "stack", string(debug.Stack()))
 	}
 }
 

@@ -2,7 +2,9 @@ package firmware
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	bolt "go.etcd.io/bbolt"
@@ -17,12 +19,16 @@ const maintenanceBucket = "maintenance"
 const (
 	inside   = "maintenance" // hands may be inside
 	darkened = "power"       // somebody has switched it off, until somebody switches it on
+
+	separator = "+" // between both, in this order
 )
 
 // occupied notes which slots people want left alone, 0 for the whole rack. It outlives a restart: hands may still be inside.
 type occupied struct {
 	bucket *store.Bucket
 	keeper *health.Keeper
+
+	saving sync.Mutex // held from reading a reason until its change is on disk; before mu
 
 	mu  sync.Mutex
 	why map[int]string // guarded by mu
@@ -55,11 +61,17 @@ func (r *Rack) openHands(keeper *health.Keeper) (*occupied, error) {
 	return o, nil
 }
 
-// set notes why a slot, or for 0 the rack, is left alone; "" ends it. It is on disk when it returns nil.
-func (o *occupied) set(slot int, why string) error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.why[slot] == why {
+// set notes that there is such a reason to leave a slot, or for 0 the rack, alone, or that it is over. Either has its own end: that
+// hands are out gives no power back. It is on disk when it returns nil.
+func (o *occupied) set(slot int, reason string, is bool) error {
+	o.saving.Lock()
+	defer o.saving.Unlock()
+	before := o.noted(slot)
+	why := strings.Join(slices.DeleteFunc(strings.Split(before, separator), func(r string) bool { return r == "" || r == reason }), separator)
+	if is {
+		why = strings.Trim(min(why, reason)+separator+max(why, reason), separator)
+	}
+	if why == before {
 		return nil
 	}
 	key := []byte(strconv.Itoa(slot))
@@ -72,16 +84,28 @@ func (o *occupied) set(slot int, why string) error {
 	if err != nil {
 		return fmt.Errorf("write down that slot %d is left alone: %w", slot, err)
 	}
+	o.mu.Lock()
 	if o.why[slot] = why; why == "" {
 		delete(o.why, slot)
 	}
+	o.mu.Unlock()
 	o.keeper.Maintain(slot, why != "")
 	return nil
 }
 
-// of tells why a slot, or for 0 the rack, is left alone; "" if it is not.
-func (o *occupied) of(slot int) string {
+func (o *occupied) noted(slot int) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.why[slot]
+}
+
+// has tells whether there is such a reason to leave a slot, or for 0 the rack, alone.
+func (o *occupied) has(slot int, reason string) bool {
+	return slices.Contains(strings.Split(o.noted(slot), separator), reason)
+}
+
+// of tells why a slot, or for 0 the rack, is left alone, for people: the hands when there are more reasons; "" if it is not.
+func (o *occupied) of(slot int) string {
+	first, _, _ := strings.Cut(o.noted(slot), separator)
+	return first
 }

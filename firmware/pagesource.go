@@ -117,7 +117,7 @@ func (p *pageSource) slots(f feeds) []status.Slot {
 		state, l := r.slots[st.Slot].snapshot()
 		s := status.Slot{
 			Number: st.Slot, Label: state.Label, Port: state.Port, State: st.State, Since: now - st.Since, Main: st.Main, Others: st.Others,
-			Power: powerOf(st.Slot, f), Hands: r.care.hands.of(st.Slot) == inside, Phone: p.phone(st.Slot, state, l, now), Task: tasks[st.Slot],
+			Power: powerOf(st.Slot, f), Hands: r.care.hands.has(st.Slot, inside), Phone: p.phone(st.Slot, state, l, now), Task: tasks[st.Slot],
 		}
 		if st.State == health.Recovering {
 			s.Rung = st.Rung

@@ -58,3 +58,19 @@ func TestAPhoneThatTakesForEverResetsNothing(t *testing.T) {
 		})
 	}
 }
+
+// TestAPanicOfWhatTakesLongIsTheOwners, whom its supervisor starts anew: on a goroutine of its own it would end rackd, and all slots
+// with it.
+func TestAPanicOfWhatTakesLongIsTheOwners(t *testing.T) {
+	for _, part := range []*watchdog.Part{nil, watchdog.NewParts().Part("slot 1", slotBound)} {
+		s := &slot{progress: part, log: slog.New(slog.DiscardHandler)}
+		got := func() (p any) {
+			defer func() { p = recover() }()
+			s.patiently(func() { panic("a defect") })
+			return nil
+		}()
+		if got != "a defect" {
+			t.Errorf("the owner got %v", got)
+		}
+	}
+}

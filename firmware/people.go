@@ -119,10 +119,7 @@ func (c *care) Power(ctx context.Context, slot int, hub, on bool) error {
 	}
 	if !on {
 		for _, n := range o.Slots {
-			if c.hands.of(n) != "" {
-				continue
-			}
-			if err := c.hands.set(n, darkened); err != nil {
+			if err := c.hands.set(n, darkened, true); err != nil {
 				return kept(err)
 			}
 			c.keeper.Powered(n, false) // it is not missed
@@ -147,18 +144,25 @@ func (c *care) Cycle(ctx context.Context, slot int, hub bool) error {
 	return errors.Join(err, c.lit(o.Slots))
 }
 
-// lit ends what switching off has begun. The keeper then orders the power on itself, which is done already, and gives the
-// phones their time to come back.
+// lit ends what switching off has begun, by whomever. For a slot that a person had switched off the keeper then orders the power on
+// itself, which is done already, and gives the phone its time to come back. Where it orders nothing, as in maintenance or for a
+// phone that rests, it is told: it would take a phone that it holds to be without power for one whose port cuts nothing.
 func (c *care) lit(slots []int) error {
 	for _, n := range slots {
-		if c.hands.of(n) != darkened {
-			continue
-		}
-		if err := c.hands.set(n, ""); err != nil {
+		dark := c.hands.has(n, darkened)
+		if err := c.hands.set(n, darkened, false); err != nil {
 			return kept(err)
+		}
+		if (!dark || c.hands.of(0) != "" || c.hands.of(n) != "") && c.powered(n) {
+			c.keeper.Lit(n)
 		}
 	}
 	return nil
+}
+
+// powered tells whether everything that feeds a slot is wanted to be on.
+func (c *care) powered(slot int) bool {
+	return !slices.ContainsFunc(c.rack.outlets(), func(o power.State) bool { return !o.Wanted && slices.Contains(o.Slots, slot) })
 }
 
 // switched says what came of switching an outlet.
@@ -201,15 +205,13 @@ func (c *care) explain(slot int, err error) error {
 
 // Maintain implements action.Care.
 func (c *care) Maintain(slot int, on bool) error {
-	why := ""
-	if on {
-		why = inside
-	}
-	if err := c.hands.set(slot, why); err != nil {
+	if err := c.hands.set(slot, inside, on); err != nil {
 		return kept(err)
 	}
 	if slot == 0 && c.rack.power != nil {
-		c.rack.power.SetMaintenance(on)
+		c.maintaining.Lock() // of two at once, such as page and button, the one that was noted last counts for the power too
+		defer c.maintaining.Unlock()
+		c.rack.power.SetMaintenance(c.hands.has(0, inside))
 	}
 	return nil
 }

@@ -15,22 +15,25 @@ import (
 )
 
 const (
-	kernelLog  = "/dev/kmsg"
-	portAnswer = 200 * time.Millisecond // that a hub has to answer what is at a port
+	kernelLog   = "/dev/kmsg"
+	portAnswer  = 200 * time.Millisecond // that a hub has to answer what is at a port
+	portsAnswer = time.Second            // that all hubs have together in a round
 )
 
 // ports tells what is at ports where no phone with ADB has come. What the kernel could not talk to, or had no room for, is not
 // in sysfs: only the kernel's log knows of it. Of care.Serve alone.
 type ports struct {
-	sysfs   string
-	records bus.Records       // nil when the log cannot be read
-	own     bool              // the log is opened here, and closed
-	twins   map[string]string // port path on the SuperSpeed half of a hub, by port path
-	plugged func(path string) power.Answer
-	log     *slog.Logger
+	sysfs     string
+	records   bus.Records                    // nil when the log cannot be read
+	own       bool                           // the log is opened here, and closed
+	twins     map[string]string              // port path on the SuperSpeed half of a hub, by port path
+	connected func(path string) power.Answer // asks a hub, and may take long
+	log       *slog.Logger
 
 	troubles bus.Troubles
-	dark     map[string]bool // outlets that were off, or were being switched, at the last round
+	dark     map[string]bool              // outlets that were off, or were being switched, at the last round
+	asked    map[string]chan power.Answer // ports whose hub has not answered yet
+	waited   time.Duration                // for hubs, in this round
 }
 
 func (r *Rack) newPorts(records bus.Records) *ports {
@@ -38,7 +41,7 @@ func (r *Rack) newPorts(records bus.Records) *ports {
 	b := r.config.Board
 	p.own = records == nil && b != nil
 	hub := &power.USB{Sysfs: p.sysfs}
-	p.plugged = func(path string) power.Answer {
+	p.connected = func(path string) power.Answer {
 		ctx, cancel := context.WithTimeout(context.Background(), portAnswer)
 		defer cancel()
 		top, port := upstream(path)
@@ -53,6 +56,39 @@ func (r *Rack) newPorts(records bus.Records) *ports {
 		}
 	}
 	return p
+}
+
+// plugged asks a hub what is at a port, and waits for a short time. The kernel keeps the hub to itself while it tries a phone that
+// does not answer, a minute and more, and a request waits for that whatever its own bound: then the answer is not known, nobody
+// else asks, and all other slots are looked after meanwhile. What comes late is of then, and not taken.
+func (p *ports) plugged(path string) power.Answer {
+	if before := p.asked[path]; before != nil {
+		select {
+		case <-before:
+			delete(p.asked, path)
+		default:
+			return power.Unknown
+		}
+	}
+	if p.waited >= portsAnswer {
+		return power.Unknown
+	}
+	answer := make(chan power.Answer, 1)
+	go func() { answer <- p.connected(path) }()
+	began := time.Now()
+	patience := time.NewTimer(portAnswer)
+	defer patience.Stop()
+	defer func() { p.waited += time.Since(began) }()
+	select {
+	case a := <-answer:
+		return a
+	case <-patience.C:
+		if p.asked == nil {
+			p.asked = map[string]chan power.Answer{}
+		}
+		p.asked[path] = answer
+		return power.Unknown
+	}
 }
 
 // upstream gives the hub and the port that a port path ends in; "usb1" is the root hub of the first bus.
@@ -92,6 +128,7 @@ func (p *ports) blind(err error) {
 
 // round takes what the kernel has said since. What it said before a port lost its power counts no more.
 func (p *ports) round(outlets []power.State, paths func(slot int) string) {
+	p.waited = 0
 	if p.records == nil {
 		return
 	}

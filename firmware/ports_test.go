@@ -8,7 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"phonerack/firmware/health"
 	"phonerack/hal/power"
@@ -69,7 +72,7 @@ func TestAPortWithoutAPhoneShowsWhatTheKernelSaid(t *testing.T) {
 			}
 			p := &ports{
 				sysfs: sysfs, records: &records{test.said, io.EOF}, log: slog.New(slog.DiscardHandler), dark: map[string]bool{}, twins: map[string]string{"1-1.2": "2-1.2"},
-				plugged: func(path string) power.Answer { return test.plugged[path] },
+				connected: func(path string) power.Answer { return test.plugged[path] },
 			}
 			p.round(test.outlets, func(slot int) string { return fmt.Sprintf("1-1.%d", slot) })
 			if l, ok := p.look("1-1.2"); !ok || l.Bus != test.want {
@@ -86,7 +89,7 @@ func TestAPortWithoutAPhoneShowsWhatTheKernelSaid(t *testing.T) {
 // TestAMessageAfterACycleBeganCounts: the kernel tries anew when the power is back, while the cycle still waits for the phone.
 func TestAMessageAfterACycleBeganCounts(t *testing.T) {
 	log := &records{[]string{gaveUp}, io.EOF}
-	p := &ports{sysfs: t.TempDir(), records: log, log: slog.New(slog.DiscardHandler), dark: map[string]bool{}, plugged: func(string) power.Answer { return power.Unknown }}
+	p := &ports{sysfs: t.TempDir(), records: log, log: slog.New(slog.DiscardHandler), dark: map[string]bool{}, connected: func(string) power.Answer { return power.Unknown }}
 	outlets := []power.State{{Name: "port", Slots: []int{2}, Wanted: true, Busy: "cycling"}}
 	path := func(int) string { return "1-1.2" }
 	p.round(outlets, path)
@@ -97,10 +100,46 @@ func TestAMessageAfterACycleBeganCounts(t *testing.T) {
 	}
 }
 
+// TestAHubThatKeepsWhoAsksWaitingHoldsNobodyUp: the kernel is busy there with a phone that does not answer.
+func TestAHubThatKeepsWhoAsksWaitingHoldsNobodyUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked atomic.Int32
+		busy := make(chan struct{})
+		p := &ports{
+			sysfs: t.TempDir(), log: slog.New(slog.DiscardHandler), dark: map[string]bool{},
+			connected: func(string) power.Answer { asked.Add(1); <-busy; return power.No },
+		}
+		var all []string
+		for n := range 60 {
+			all = append(all, fmt.Sprintf("3,%d,1,-;usb 1-1-port%d: unable to enumerate USB device", n, n+1))
+		}
+		p.records = &records{all, io.EOF}
+		began := time.Now()
+		for range 3 { // rounds
+			p.round(nil, nil)
+			for n := range 60 {
+				if l, _ := p.look(fmt.Sprintf("1-1.%d", n+1)); l.Bus != health.BusFailed {
+					t.Fatalf("port %d shows %+v", n+1, l)
+				}
+			}
+		}
+		if took := time.Since(began); took > 3*(portsAnswer+portAnswer) || asked.Load() > 18 {
+			t.Errorf("three rounds took %v, and asked %d times", took, asked.Load())
+		}
+		close(busy)
+		synctest.Wait()
+		before := asked.Load()
+		p.round(nil, nil)
+		if l, _ := p.look("1-1.1"); l.Bus != health.BusEmpty || asked.Load() != before+1 {
+			t.Errorf("a plug that was pulled out shows %+v, asked %d times more", l, asked.Load()-before)
+		}
+	})
+}
+
 func TestAControllerThatIsFullIsAFindingOfTheRack(t *testing.T) {
 	plugged := power.Unknown
 	p := &ports{
-		sysfs: t.TempDir(), log: slog.New(slog.DiscardHandler), dark: map[string]bool{}, plugged: func(string) power.Answer { return plugged },
+		sysfs: t.TempDir(), log: slog.New(slog.DiscardHandler), dark: map[string]bool{}, connected: func(string) power.Answer { return plugged },
 		records: &records{[]string{"3,1,1,-;xhci_hcd 0000:01:00.0: Max number of devices this xHCI host supports is 32.", noRoom, "3,2,1,-;usb 1-1-port3: couldn't allocate usb_device"}, io.EOF},
 	}
 	if found := p.full(); found != nil {

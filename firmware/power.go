@@ -205,6 +205,7 @@ func (p onTheBus) Present(slots []int) (there []int) {
 			continue
 		}
 		asking.Go(func() {
+			defer s.survive("asking whether a phone is there")
 			if !s.present(ctx) {
 				return
 			}

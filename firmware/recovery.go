@@ -3,6 +3,8 @@ package firmware
 import (
 	"context"
 	"errors"
+	"runtime/debug"
+	"slices"
 	"time"
 
 	"phonerack/firmware/health"
@@ -41,11 +43,7 @@ func (c *care) order(ctx context.Context) {
 func (c *care) carry(ctx context.Context, o health.Order) {
 	ctx, cancel := context.WithTimeout(ctx, carryTime)
 	defer cancel()
-	touched := []int{o.Slot}
-	if o.Rung == health.HubCycle {
-		touched = append(touched, o.Also...)
-	}
-	leases, err := c.borrow(touched)
+	leases, err := c.borrow(c.reach(o))
 	if err != nil {
 		c.keeper.Done(o, health.Refused)
 		return
@@ -60,10 +58,35 @@ func (c *care) carry(ctx context.Context, o health.Order) {
 		outcome = health.Failed
 		if _, lied := errors.AsType[*power.NotCutError](err); lied {
 			outcome = health.NotCut
+		} else if c.decided(o) {
+			outcome = health.Done
 		}
 		c.log.Warn("an act of recovery failed", "slot", o.Slot, "act", o.Rung.String(), "err", err)
 	}
 	c.keeper.Done(o, outcome)
+}
+
+// reach gives the slots that an order touches, its own first: a hub's cycle takes the power of all that its outlet feeds, a further
+// hub behind it too.
+func (c *care) reach(o health.Order) []int {
+	touched := []int{o.Slot}
+	if o.Rung != health.HubCycle {
+		return touched
+	}
+	out, _ := c.rack.outletOf(o.Slot, true)
+	for _, n := range slices.Concat(o.Also, out.Slots) {
+		if !slices.Contains(touched, n) {
+			touched = append(touched, n)
+		}
+	}
+	return touched
+}
+
+// decided tells whether an order about power that has failed counts all the same: what is wanted of the port is applied as soon as
+// its hub answers. A keeper that did not know would take the phone for dead, or its port for one that cuts nothing.
+func (c *care) decided(o health.Order) bool {
+	out, ok := c.rack.outletOf(o.Slot, false)
+	return ok && (o.Rung == health.Rest || o.Rung == health.Wake) && out.Wanted == (o.Rung == health.Wake)
 }
 
 // borrow takes recovery's lease of all slots, or of none.
@@ -82,8 +105,17 @@ func (c *care) borrow(slots []int) ([]*lease.Lease, error) {
 	return leases, nil
 }
 
-// do carries one act out.
-func (c *care) do(ctx context.Context, o health.Order, held *lease.Lease) error {
+// errPanicked stands for an act that has panicked: the log has its stack.
+var errPanicked = errors.New("it panicked")
+
+// do carries one act out. A panic in there is a failure of the act and nothing more.
+func (c *care) do(ctx context.Context, o health.Order, held *lease.Lease) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			c.log.Error("an act of recovery panicked", "slot", o.Slot, "act", o.Rung.String(), "panic", p, "stack", string(debug.Stack()))
+			err = errPanicked
+		}
+	}()
 	s := c.rack.slots[o.Slot]
 	switch o.Rung {
 	case health.Reopen, health.Resync, health.ClearHalt, health.Reset, health.Reboot:

@@ -84,12 +84,15 @@ func (s *slot) connect(ctx context.Context, serial string) (*live, error) {
 	s.look.Kind, s.look.Model = conn.Banner().Type, conn.Banner().Model
 	s.become(action.Connecting, "reading what the phone is")
 	s.named(serial)
+	used := false
+	defer func() { // after a panic too: a link that stays open keeps the next one from the phone
+		if !used {
+			s.close(conn)
+		}
+	}()
 	l, err := s.attach(ctx, conn, serial)
-	if err != nil {
-		s.close(conn)
-		return nil, err
-	}
-	return l, nil
+	used = err == nil
+	return l, err
 }
 
 // attach looks what a connected phone is and enters the state for it. It fails only if the connection has.

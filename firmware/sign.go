@@ -2,6 +2,8 @@ package firmware
 
 import (
 	"context"
+	"log/slog"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -93,7 +95,7 @@ func (c *care) show(ctx context.Context, slot int, d time.Duration) (action.Sign
 	}
 	x := &sign{slot: slot, urls: urls, held: held, shown: make(chan struct{}), ended: make(chan error, 1)}
 	x.ctx, x.stop = context.WithCancel(r.halt)
-	if !r.works(func() { c.signs.run(x, l, r.config.Rack.ID, d) }) {
+	if !r.works(func() { c.signs.run(x, l, r.config.Rack.ID, d, c.log) }) {
 		x.stop()
 		held.Release()
 		return action.Sign{}, wire.Refuse(wire.ShuttingDown, nil)
@@ -123,7 +125,7 @@ func (r *Rack) works(fn func()) bool {
 }
 
 // run shows the sign until its time is over, somebody else has the phone, the phone is gone, or it is stopped.
-func (all *signs) run(x *sign, l *live, rack string, d time.Duration) {
+func (all *signs) run(x *sign, l *live, rack string, d time.Duration, log *slog.Logger) {
 	defer x.held.Release()
 	defer x.stop()
 	all.mu.Lock()
@@ -147,6 +149,12 @@ func (all *signs) run(x *sign, l *live, rack string, d time.Duration) {
 		case <-x.ctx.Done():
 		}
 	})
+	defer func() {
+		if p := recover(); p != nil { // it is this phone's alone
+			log.Error("a sign panicked", "slot", x.slot, "panic", p, "stack", string(debug.Stack()))
+			x.ended <- errPanicked
+		}
+	}()
 	controls := l.phone.Under(x.held)
 	x.ended <- signpost.Show(x.ctx, signpost.Phone{
 		Reverse: l.conn.Reverse,

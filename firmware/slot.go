@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -172,20 +173,30 @@ func (s *slot) rest(ctx, attached context.Context, pause time.Duration) error {
 }
 
 // patiently runs what may take as long as a person or a phone takes, and reports progress meanwhile: the owner waits, which
-// is its work. What is bounded by itself needs none of this.
+// is its work. What is bounded by itself needs none of this. A panic in there is the owner's, who is started anew; on a
+// goroutine of its own it would end rackd.
 func (s *slot) patiently(fn func()) {
 	if s.progress == nil {
 		fn()
 		return
 	}
 	done := make(chan struct{})
+	var panicked any // guarded by done
 	go func() {
 		defer close(done)
+		defer func() {
+			if panicked = recover(); panicked != nil {
+				s.log.Error("the owner of a slot panicked", "panic", panicked, "stack", string(debug.Stack()))
+			}
+		}()
 		fn()
 	}()
 	for {
 		select {
 		case <-done:
+			if panicked != nil {
+				panic(panicked)
+			}
 			s.progress.Progress()
 			return
 		case <-s.beat:

@@ -55,3 +55,18 @@ func TestAFactoryResetIsForWhoIsOnTheBoard(t *testing.T) {
 		}
 	}
 }
+
+// defective is a rack whose resets panic.
+type defective struct{ *actiontest.Rack }
+
+func (defective) FactoryReset(string, bool) error { panic("a defect") }
+
+// TestAnActionThatPanicsIsRefused: the page runs actions beside the goroutine of their request, where a panic would end rackd.
+func TestAnActionThatPanicsIsRefused(t *testing.T) {
+	table := lease.NewTable(lease.Options{Now: lease.BootTime})
+	actions := action.New(defective{actiontest.New()}, table, slog.New(slog.DiscardHandler))
+	_, err := actions.Call(t.Context(), action.Actor{Name: "root", Role: action.Operator, Via: "socket"}, "factory_reset", json.RawMessage(`{"yes":true}`), action.Pipes{})
+	if !wire.Is(err, wire.Internal) {
+		t.Errorf("it ended with %v", err)
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -143,7 +144,14 @@ func (r *Registry) Call(ctx context.Context, actor Actor, name string, args json
 	return result, nil
 }
 
-func (r *Registry) call(ctx context.Context, c *call, name string, args json.RawMessage) (any, error) {
+// call runs an action. A panic in there fails this call and nothing more, whichever goroutine a door runs it on.
+func (r *Registry) call(ctx context.Context, c *call, name string, args json.RawMessage) (result any, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			r.log.Error("an action panicked", "action", printable(name), "panic", p, "stack", string(debug.Stack()))
+			result, err = nil, wire.Refuse(wire.Internal, nil)
+		}
+	}()
 	e, ok := r.byName[name]
 	if !ok {
 		return nil, wire.Refuse(wire.UnknownAction, map[string]any{"action": name})
@@ -163,7 +171,7 @@ func (r *Registry) call(ctx context.Context, c *call, name string, args json.Raw
 	if e.NeedsQuiet {
 		return r.callQuiet(ctx, c, e)
 	}
-	result, err := e.run(ctx, c)
+	result, err = e.run(ctx, c)
 	return result, timedOut(ctx, e, c, err)
 }
 

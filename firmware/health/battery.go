@@ -18,6 +18,7 @@ const (
 type care struct {
 	power    bool          // the port is on, as far as is known
 	wake     time.Duration // when the power comes back
+	relight  bool          // the phone stayed, or came back by itself: the power that it has is to be wanted again
 	drained  time.Duration // until when the power stays off: nothing helped against a phone that hangs
 	wantRest bool
 	wanted   bool          // somebody waits for the phone
@@ -69,7 +70,21 @@ func (k *Keeper) Resting(slot int) (serial string, hot, is bool) {
 
 // Powered tells how the port is found at the start. One that is off is switched on.
 func (k *Keeper) Powered(slot int, is bool) {
-	k.with(slot, func(s *place, now time.Duration) { s.care.power, s.care.wake = is, now })
+	k.with(slot, func(s *place, now time.Duration) {
+		s.care.power, s.care.wake, s.care.relight = is, now, false
+	})
+}
+
+// Lit tells that a person has given the port its power, whatever it was off for. The phone gets its time to come back.
+func (k *Keeper) Lit(slot int) {
+	k.with(slot, func(s *place, now time.Duration) {
+		if s.care.power {
+			return
+		}
+		s.care.drained = 0
+		s.care.done(Wake, Done, now, k.o.Config)
+		k.mute(s, now+k.o.Config.Ladder.PortCycle.Settle.of())
+	})
 }
 
 // with runs fn on a slot.
@@ -190,6 +205,8 @@ func (k *Keeper) careWants(s *place, now time.Duration) (Rung, bool) {
 	case now < c.retry:
 	case !c.power:
 		return Wake, now >= max(c.wake, c.drained) || early
+	case c.relight: // else what switches ports takes it again and again
+		return Wake, true
 	case !s.PortPower || s.notCut:
 	case now < c.drained:
 		return Rest, true
@@ -229,7 +246,7 @@ func (c *care) done(r Rung, how Outcome, now time.Duration, conf Config) {
 	if how != Done {
 		return
 	}
-	c.retry, c.wantRest, c.top = 0, false, level{}
+	c.retry, c.wantRest, c.top, c.relight = 0, false, level{}, false
 	c.power = r == Wake
 	rest := conf.Battery.RestFor.of()
 	if c.hot {

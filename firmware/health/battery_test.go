@@ -125,14 +125,15 @@ func TestUH319_APortThatDoesNotCutPowerIsNotReliedOn(t *testing.T) {
 	b.pass(time.Minute)
 	b.Battery(1, charge(90, 300))
 	b.pass(time.Hour)
-	if b.rungsOf(1) != "rest" || b.state(1) != Attention || !b.has(1, "port_not_cut") {
+	// The power that it has is wanted again: the supply would take it, once more every ten minutes, from a phone that is in use.
+	if b.rungsOf(1) != "rest wake" || b.state(1) != Attention || !b.has(1, "port_not_cut") {
 		t.Errorf("the phone answers, and the slot is %s: %v", b.state(1), b.acts)
 	}
 	b.Switchable(1, NoEffect)
 	b.Battery(1, charge(90, 300))
 	b.phones[1] = gone(1)
 	b.pass(time.Hour)
-	if b.rungsOf(1) != "rest" || b.state(1) != Quarantined {
+	if b.rungsOf(1) != "rest wake" || b.state(1) != Quarantined {
 		t.Errorf("it is %s: %v", b.state(1), b.acts)
 	}
 }
@@ -376,5 +377,32 @@ func TestAPortThatIsFoundOffIsSwitchedOnUnlessItsPhoneDrains(t *testing.T) {
 	b.pass(time.Minute)
 	if b.rungsOf(1) != "wake" {
 		t.Errorf("a port that was left off: %v", b.acts)
+	}
+}
+
+// TestAPersonGivesAPhoneThatRestsItsPower: that it answers is no sign of a port that cuts nothing, in maintenance neither, and its
+// battery is cared for as before.
+func TestAPersonGivesAPhoneThatRestsItsPower(t *testing.T) {
+	for _, maintained := range []bool{false, true} {
+		b := rack(t, 1, windows)
+		b.pass(time.Minute)
+		b.Battery(1, charge(80, 300))
+		b.pass(time.Minute)
+		if b.state(1) != Resting {
+			t.Fatalf("it is %s", b.state(1))
+		}
+		b.Maintain(0, maintained)
+		b.off[1] = false
+		b.Lit(1)
+		b.pass(5 * time.Minute)
+		b.Maintain(0, false)
+		if b.has(1, "port_not_cut") || b.state(1) != Well {
+			t.Errorf("maintenance %v: it is %s", maintained, b.state(1))
+		}
+		b.Battery(1, charge(80, 380))
+		b.pass(time.Minute)
+		if b.rungsOf(1) != "rest rest" {
+			t.Errorf("maintenance %v, hot: %v", maintained, b.acts)
+		}
 	}
 }

@@ -236,7 +236,7 @@ func (k *Keeper) uncut(s *place, l Look) bool {
 	if s.present++; s.present < max(k.o.Config.Probe.Confirm, stayed) {
 		return false
 	}
-	s.care.power, s.notCut, s.present = true, true, 0
+	s.care.power, s.care.relight, s.notCut, s.present = true, true, true, 0
 	return true
 }
 
@@ -269,7 +269,7 @@ func (k *Keeper) meet(s *place, l Look) {
 	}
 	s.phone, s.dirty = key, true
 	s.ladder, s.losses = ladder{}, nil
-	s.care = care{power: s.care.power}
+	s.care = care{power: s.care.power, relight: s.care.relight}
 	s.confirmed, s.agreed, s.seen, s.wellAt = "", 0, seen{}, 0
 }
 

@@ -257,8 +257,9 @@ func (k *Keeper) finish(o Order, how Outcome, now time.Duration) {
 		k.o.Ended(o.Slot, o.Rung, how)
 	}
 	if !o.Rung.ladder() {
+		off := !s.care.power
 		s.care.done(o.Rung, how, now, k.o.Config)
-		if o.Rung == Wake && how == Done {
+		if off && o.Rung == Wake && how == Done {
 			k.mute(s, now+k.o.Config.Ladder.PortCycle.Settle.of())
 		}
 		k.settle(s)

@@ -2,6 +2,7 @@ package health
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 )
@@ -176,5 +177,27 @@ func TestLengthsOutOfBoundsAreRefused(t *testing.T) {
 	b.memory.fault = errors.New("disk full")
 	if err := b.Quarantine(1, time.Hour, "lee", ""); !errors.Is(err, b.memory.fault) || b.state(1) != Well {
 		t.Errorf("what cannot be written down does not hold: %v, %s", err, b.state(1))
+	}
+}
+
+// TestAPhoneDrainsNoLongerThanItsQuarantine, over a time in which the board was off: only its clock tells that it is over.
+func TestAPhoneDrainsNoLongerThanItsQuarantine(t *testing.T) {
+	for _, clock := range []bool{true, false} { // at once, or a minute after the start
+		b := rack(t, 1)
+		b.pass(time.Minute)
+		b.phones[1] = hung(1)
+		b.pass(15 * time.Minute) // quarantine for half an hour, power off
+		b.acts, b.trusted = nil, clock
+		b.restart(2 * time.Hour)
+		b.Powered(1, false)
+		b.pass(time.Minute)
+		b.trusted = true
+		b.pass(30 * time.Second)
+		if !strings.HasPrefix(b.rungsOf(1), "wake") {
+			t.Errorf("clock at once %v: its quarantine is over, and it is %s: %v", clock, b.state(1), b.acts)
+		}
+		if p := b.memory.kept.Phones["serial:S001"]; p.Left != 0 {
+			t.Errorf("clock at once %v: remembered %+v", clock, p)
+		}
 	}
 }

@@ -241,12 +241,13 @@ func (k *Keeper) date(now time.Duration) {
 	for _, h := range k.hubs {
 		past(h.cycles)
 	}
-	for _, q := range k.phones {
+	for phone, q := range k.phones {
 		if q.until != 0 && q.ends != 0 {
 			// Never longer than what was left: the clock may have been set back.
 			left := min(time.Unix(q.until, 0).Sub(wall), q.left)
 			if q.ends = now + left; left <= 0 {
-				q.ends, q.dirty = 0, true
+				k.end(phone, q) // and the power that it took comes back
+				q.dirty = true
 			}
 		}
 	}

@@ -43,12 +43,14 @@ type Folder struct {
 	dir    string
 	budget Budget
 
-	mu      sync.Mutex
+	disk  sync.Mutex // held while files are written or read; before mu
+	spent []write    // in the last 24 hours, the oldest first; guarded by disk, as is next
+	next  int        // number of the next file
+
+	mu      sync.Mutex      // not held while anything waits for the disk: whoever logs would wait too
 	waiting strings.Builder // guarded by mu, as is what follows
 	leftOut int             // lines since the last write
 	lost    int64           // lines since the start
-	spent   []write         // in the last 24 hours, the oldest first
-	next    int             // number of the next file
 }
 
 // write is a file that was written.
@@ -134,6 +136,11 @@ func hasState(r slog.Record) bool {
 func (f *Folder) add(line string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.put(line)
+}
+
+// put is add for who holds mu.
+func (f *Folder) put(line string) {
 	if f.waiting.Len()+len(line) > maxWait {
 		f.leftOut++
 		f.lost++
@@ -159,29 +166,54 @@ func (f *Folder) Run(ctx context.Context) error {
 
 // Flush writes what has gathered, if the budget allows: nothing at all if there is nothing.
 func (f *Folder) Flush() error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.waiting.Len() == 0 {
+	f.disk.Lock()
+	defer f.disk.Unlock()
+	lines, leftOut := f.take()
+	if lines == "" {
+		f.giveBack("", leftOut)
 		return nil
 	}
-	text := f.waiting.String()
-	if f.leftOut > 0 {
-		text += fmt.Sprintf("%s INFO lines left out to spare the card: %d\n", f.budget.Now().UTC().Format(time.RFC3339), f.leftOut)
+	text := lines
+	if leftOut > 0 {
+		text += fmt.Sprintf("%s INFO lines left out to spare the card: %d\n", f.budget.Now().UTC().Format(time.RFC3339), leftOut)
 	}
 	if f.today()+cost(int64(len(text))) > f.budget.PerDay {
-		n := strings.Count(f.waiting.String(), "\n")
-		f.leftOut, f.lost = f.leftOut+n, f.lost+int64(n)
-		f.waiting.Reset()
+		n := strings.Count(lines, "\n")
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.leftOut, f.lost = f.leftOut+leftOut+n, f.lost+int64(n)
 		return nil
 	}
 	// Counted before it is written: a write that fails has cost something as well.
 	f.spent = append(f.spent, write{f.budget.Now(), cost(int64(len(text)))})
 	if err := f.write(text); err != nil {
+		f.giveBack(lines, leftOut)
 		return fmt.Errorf("write the log: %w", err)
 	}
+	return f.thin()
+}
+
+// take takes the lines that wait, and how many were left out among them.
+func (f *Folder) take() (lines string, leftOut int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	lines, leftOut = f.waiting.String(), f.leftOut
 	f.waiting.Reset()
 	f.leftOut = 0
-	return f.thin()
+	return lines, leftOut
+}
+
+// giveBack puts what was taken before the lines that came meanwhile, of which those go that find no room.
+func (f *Folder) giveBack(lines string, leftOut int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	newer := f.waiting.String()
+	f.waiting.Reset()
+	f.waiting.WriteString(lines)
+	f.leftOut += leftOut
+	for line := range strings.Lines(newer) {
+		f.put(line)
+	}
 }
 
 // LeftOut counts the lines that were not kept to spare the card, since the start.
@@ -191,7 +223,7 @@ func (f *Folder) LeftOut() int64 {
 	return f.lost
 }
 
-// today is what was spent in the last 24 hours; mu is held.
+// today is what was spent in the last 24 hours; disk is held.
 func (f *Folder) today() int64 {
 	now := f.budget.Now()
 	f.spent = slices.DeleteFunc(f.spent, func(w write) bool { return now.Sub(w.at) >= 24*time.Hour })
@@ -202,7 +234,7 @@ func (f *Folder) today() int64 {
 	return sum
 }
 
-// write makes the next file, whole or not at all; mu is held.
+// write makes the next file, whole or not at all; disk is held.
 func (f *Folder) write(text string) error {
 	if err := f.make(); err != nil {
 		return err
@@ -286,8 +318,8 @@ func (f *Folder) files() ([]string, error) {
 
 // Kept returns what is on disk, the oldest line first.
 func (f *Folder) Kept() (string, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+	f.disk.Lock()
+	defer f.disk.Unlock()
 	files, err := f.files()
 	if err != nil {
 		return "", err

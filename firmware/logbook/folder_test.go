@@ -144,6 +144,49 @@ func TestAFullDiskLosesNoLine(t *testing.T) {
 	}
 }
 
+// TestWhoeverLogsDoesNotWaitForTheDisk: a card may take seconds for a file, in which a write holds this lock.
+func TestWhoeverLogsDoesNotWaitForTheDisk(t *testing.T) {
+	f, log := open(t, t.TempDir(), Budget{})
+	log.Warn("before")
+	f.disk.Lock()
+	logged := make(chan struct{})
+	go func() {
+		defer close(logged)
+		log.Warn("meanwhile")
+		f.LeftOut()
+	}()
+	select {
+	case <-logged:
+	case <-time.After(10 * time.Second):
+		t.Error("a line waits for the disk")
+	}
+	f.disk.Unlock()
+	<-logged
+	if err := f.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if kept, err := f.Kept(); err != nil || strings.Count(kept, "\n") != 2 {
+		t.Errorf("%q, %v", kept, err)
+	}
+}
+
+// TestLinesThatCameDuringAWriteThatFailedFollowIt: none is lost, as far as there is room.
+func TestLinesThatCameDuringAWriteThatFailedFollowIt(t *testing.T) {
+	f, log := open(t, t.TempDir(), Budget{})
+	log.Warn("one")
+	lines, leftOut := f.take()
+	log.Warn("two")
+	f.giveBack(lines, leftOut+3)
+	if got := f.waiting.String(); strings.Count(got, "\n") != 2 || !strings.Contains(got[:strings.Index(got, "\n")], "one") || f.leftOut != 3 {
+		t.Errorf("%q, %d left out", got, f.leftOut)
+	}
+	big := strings.Repeat("x", maxWait-10) + "\n"
+	f.giveBack(big, 0)
+	if f.waiting.Len() > maxWait || f.leftOut != 5 || f.lost != 2 {
+		t.Errorf("%d bytes wait, %d left out, %d lost", f.waiting.Len(), f.leftOut, f.lost)
+	}
+}
+
 func TestRunWritesNowAndThenAndAtTheEnd(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {

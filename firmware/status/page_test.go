@@ -447,6 +447,22 @@ func TestOnesGuessesDoNotKeepOthersOutForLong(t *testing.T) {
 	})
 }
 
+// TestGuessesFillNoLog: from however many addresses they come.
+func TestGuessesFillNoLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log strings.Builder
+		b := newBench()
+		b.page = status.New(status.Options{Source: b.Rack, Actor: b.Rack, Log: slog.New(slog.NewTextHandler(&log, nil)), PIN: pin, Hosts: func() []string { return []string{"192.168.1.20"} }})
+		for n := range 1000 {
+			b.from = fmt.Sprintf("10.0.%d.%d:1", n/250, n%250)
+			b.signIn("000000")
+		}
+		if n := strings.Count(log.String(), "\n"); n != 10 {
+			t.Errorf("%d lines: %.300s", n, log.String())
+		}
+	})
+}
+
 func TestSessionsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench()

@@ -66,6 +66,13 @@ func (s *sessions) of(r *http.Request) *session {
 	return found
 }
 
+// expire ends those whose time is over. A stream calls it: a page that only listens asks for nothing that would.
+func (s *sessions) expire() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sweep(time.Now())
+}
+
 // close ends the session of a request, if it has one.
 func (s *sessions) close(r *http.Request) {
 	if c, err := r.Cookie(sessionCookie); err == nil {

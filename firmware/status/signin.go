@@ -1,6 +1,7 @@
 package status
 
 import (
+	"log/slog"
 	"net/http"
 	"strings"
 	"time"
@@ -29,7 +30,13 @@ func (p *Page) signIn(w http.ResponseWriter, r *http.Request) error {
 	}
 	from := remoteAddr(r)
 	if err := p.gate.try(from, r.PostForm.Get("pin")); err != nil {
-		p.o.Log.Warn("sign-in on the page refused", "from", from, "code", string(wire.From(err).Code))
+		// Only a PIN that was compared is worth a line of the log that is kept: of those there are ten a minute at most. Who has to
+		// wait can ask as often, and from as many addresses, as the network lets them.
+		level, code := slog.LevelDebug, wire.From(err).Code
+		if code == wire.PINWrong {
+			level = slog.LevelWarn
+		}
+		p.o.Log.Log(r.Context(), level, "sign-in on the page refused", "from", from, "code", string(code))
 		return err
 	}
 	p.sessions.close(r) // the old one, if there is one

@@ -99,6 +99,7 @@ func (p *Page) events(w http.ResponseWriter, r *http.Request) error {
 		case <-over.C:
 			return nil
 		case <-beat.C:
+			p.sessions.expire()
 			if !out.write(":\n\n") {
 				return nil
 			}

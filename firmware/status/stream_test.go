@@ -156,6 +156,32 @@ func TestTheLogIsLiveForWhoHasThePIN(t *testing.T) {
 	})
 }
 
+// TestTheLogEndsWithASessionThatNobodyUses: the page of the log asks for nothing while it listens.
+func TestTheLogEndsWithASessionThatNobodyUses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := signedIn(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		_, done := b.open(ctx, "/events?log=1", b.from)
+		time.Sleep(29 * time.Minute)
+		synctest.Wait()
+		select {
+		case <-done:
+			t.Error("it ended before its session")
+		default:
+		}
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		select {
+		case <-done:
+		default:
+			t.Error("it goes on without a session")
+			cancel()
+			<-done
+		}
+	})
+}
+
 func TestStreamsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench()

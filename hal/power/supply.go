@@ -28,6 +28,7 @@ var (
 	ErrNoOutlet    = errors.New("there is no such outlet")
 	ErrUplink      = errors.New("the rack's own uplink would lose its power")
 	ErrNotSet      = errors.New("the hardware does not do what it was told")
+	ErrOvertaken   = errors.New("somebody has asked for the contrary meanwhile")
 )
 
 // Record is what is remembered of an outlet.
@@ -211,12 +212,14 @@ func (s *Supply) find(name string, by By) (*outlet, error) {
 
 // Set says what is wanted of an outlet and does it. It blocks until that is done and its effect was
 // looked for, or the context ends; then the wanted state stays, and Run applies it. A NotCutError says that
-// phones have their power all the same.
+// phones have their power all the same. What somebody has asked for last is done: an order that waited for its turn meanwhile,
+// ErrOvertaken, would be undone at once.
 func (s *Supply) Set(ctx context.Context, name string, on bool, by By) error {
 	o, err := s.find(name, by)
 	if err != nil {
 		return err
 	}
+	was := s.wanted(o)
 	if err := s.want(o, on); err != nil {
 		return err
 	}
@@ -225,15 +228,19 @@ func (s *Supply) Set(ctx context.Context, name string, on bool, by By) error {
 		doing = "switching on"
 	}
 	s.log.Info("power", "outlet", name, "on", on, "by", by)
-	return s.operate(ctx, o, doing, by, func() error {
+	err = s.operate(ctx, o, doing, by, on, func() error {
 		if !on {
-			return s.turnOff(ctx, o)
+			return s.turnOff(ctx, o, by)
 		}
 		if is, ok := s.isOn(ctx, o); ok && is {
 			return nil // nothing is touched that is as wanted
 		}
-		return s.turnOn(ctx, o)
+		return s.turnOn(ctx, o, by)
 	})
+	if errors.Is(err, ErrMaintenance) && s.wanted(o) == on { // what was refused is not wanted afterwards either
+		err = errors.Join(err, s.want(o, was))
+	}
+	return err
 }
 
 // Cycle takes the power of an outlet for its OffTime and gives it back; what is wanted is on from then.
@@ -248,7 +255,7 @@ func (s *Supply) Cycle(ctx context.Context, name string, by By) error {
 		return err
 	}
 	s.log.Info("power", "outlet", name, "cycle", o.OffTime, "by", by)
-	return s.operate(ctx, o, "cycling", by, func() error { return s.cycle(ctx, o) })
+	return s.operate(ctx, o, "cycling", by, true, func() error { return s.cycle(ctx, o, by) })
 }
 
 // want stores what is wanted before it is done.

@@ -371,6 +371,89 @@ func TestAutomaticOrderThatWaitsForItsHubEndsWithMaintenance(t *testing.T) {
 	})
 }
 
+// TestWhatWaitsForItsTurnEndsWithMaintenance: of two hubs that are without power the second waits until the first has settled.
+func TestWhatWaitsForItsTurnEndsWithMaintenance(t *testing.T) {
+	bubble(t, append(hub("A", "1-1", 1), hub("B", "1-2", 1)...), func(r *rack) {
+		r.bench.AllOff()
+		r.run(func() {
+			time.Sleep(board.MinOff + settle/2)
+			r.SetMaintenance(true)
+			time.Sleep(time.Minute)
+			if events := r.bench.Events(); len(events) != 1 {
+				t.Errorf("switched: %v", events)
+			}
+			for _, s := range r.States() {
+				if s.Busy != "" || s.Fault != nil {
+					t.Errorf("%+v", s)
+				}
+			}
+			r.SetMaintenance(false)
+			time.Sleep(10 * time.Second)
+			if events := r.bench.Events(); len(events) != 2 {
+				t.Errorf("after maintenance: %v", events)
+			}
+		})
+	})
+}
+
+// TestWhatMaintenanceRefusesIsNotDoneAfterIt: an order that had waited for its hub when maintenance began.
+func TestWhatMaintenanceRefusesIsNotDoneAfterIt(t *testing.T) {
+	bubble(t, hub("A", "1-1", 2), func(r *rack) {
+		r.run(func() {
+			go r.Cycle(r.t.Context(), "A1", power.Person)
+			time.Sleep(time.Second)
+			late := make(chan error)
+			go func() { late <- r.Set(r.t.Context(), "A2", false, power.Automatic) }()
+			time.Sleep(time.Second)
+			r.SetMaintenance(true)
+			if err := <-late; !errors.Is(err, power.ErrMaintenance) {
+				t.Error(err)
+			}
+			r.SetMaintenance(false)
+			time.Sleep(time.Minute)
+			if !r.state("A2").Wanted || !r.bench.Powered("A2") {
+				t.Errorf("%+v", r.state("A2"))
+			}
+		})
+	})
+}
+
+// TestTheLastOrderCounts: two that contradict each other wait for the same hub. To do both, in whatever order, would leave the
+// outlet as nobody wants it, until Run switches it once more.
+func TestTheLastOrderCounts(t *testing.T) {
+	bubble(t, hub("A", "1-1", 2), func(r *rack) {
+		r.run(func() {
+			go r.Cycle(r.t.Context(), "A1", power.Person)
+			time.Sleep(time.Second)
+			ended := make(chan error, 3)
+			for _, order := range []func() error{
+				func() error { return r.Set(r.t.Context(), "A2", false, power.Person) },
+				func() error { return r.Cycle(r.t.Context(), "A2", power.Person) },
+				func() error { return r.Set(r.t.Context(), "A2", false, power.Person) },
+			} {
+				go func() { ended <- order() }()
+				time.Sleep(time.Millisecond)
+			}
+			overtaken := 0
+			for range 3 {
+				if errors.Is(<-ended, power.ErrOvertaken) {
+					overtaken++
+				}
+			}
+			time.Sleep(time.Minute)
+			on := 0
+			for _, e := range r.bench.Events() {
+				if e.Outlet == "A2" && e.On {
+					on++
+				}
+			}
+			if overtaken != 1 || on != 0 || r.bench.Powered("A2") {
+				t.Errorf("%d overtaken, switched on %d times", overtaken, on)
+			}
+		})
+	})
+}
+
 func TestUplinkIsNeverSwitched(t *testing.T) {
 	bubble(t, hub("A", "1-1", 2), func(r *rack) {
 		twins := r.bench.Outlets(offTime, settle)

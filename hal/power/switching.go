@@ -1,6 +1,7 @@
 package power
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,22 +44,37 @@ func take(ctx context.Context, tokens chan struct{}) error {
 	}
 }
 
-// operate runs one operation on an outlet, alone on its hub. What was automatic and had to wait for its
-// turn into a maintenance is not done.
-func (s *Supply) operate(ctx context.Context, o *outlet, doing string, by By, f func() error) error {
+// operate runs one operation on an outlet, alone on its hub, which leaves it on or off. What was automatic and had to wait for its
+// turn into a maintenance is not done, nor what is not wanted any more.
+func (s *Supply) operate(ctx context.Context, o *outlet, doing string, by By, on bool, f func() error) error {
 	hub := s.hubs[o.Hub]
 	if err := take(ctx, hub); err != nil {
 		return fmt.Errorf("wait for hub %s: %w", o.Hub, err)
 	}
 	defer func() { <-hub }()
-	if by != Person && s.Maintenance() {
-		return fmt.Errorf("switch %s: %w", o.Name, ErrMaintenance)
+	if err := s.still(by); err != nil {
+		return fmt.Errorf("switch %s: %w", o.Name, err)
+	}
+	if s.wanted(o) != on {
+		return fmt.Errorf("%s of %s: %w", doing, o.Name, ErrOvertaken)
 	}
 	s.note(o, func() { o.busy = doing })
 	err := f()
-	s.note(o, func() { o.busy, o.fault = "", err })
+	s.note(o, func() {
+		if o.busy = ""; !errors.Is(err, ErrMaintenance) { // which is no fault of the outlet's
+			o.fault = err
+		}
+	})
 	if err != nil {
 		return fmt.Errorf("%s of %s: %w", doing, o.Name, err)
+	}
+	return nil
+}
+
+// still gives ErrMaintenance to what nobody has asked for.
+func (s *Supply) still(by By) error {
+	if by != Person && s.Maintenance() {
+		return ErrMaintenance
 	}
 	return nil
 }
@@ -71,15 +87,15 @@ func (s *Supply) note(o *outlet, f func()) {
 }
 
 // turnOn gives an outlet power: not before it was off for long enough, in its turn, and with room for
-// its inrush until it has settled.
-func (s *Supply) turnOn(ctx context.Context, o *outlet) error {
+// its inrush until it has settled. By then hands may be inside.
+func (s *Supply) turnOn(ctx context.Context, o *outlet, by By) error {
 	if err := sleep(ctx, time.Until(s.earliestOn(o))); err != nil {
 		return err
 	}
 	if err := take(ctx, s.room); err != nil {
 		return err
 	}
-	if err := sleep(ctx, time.Until(s.turn())); err != nil {
+	if err := cmp.Or(sleep(ctx, time.Until(s.turn())), s.still(by)); err != nil {
 		<-s.room
 		return err
 	}

@@ -23,11 +23,11 @@ const (
 )
 
 // turnOff takes the power of an outlet and looks for the effect. What the phones' batteries made of it is told when they are back.
-func (s *Supply) turnOff(ctx context.Context, o *outlet) error {
+func (s *Supply) turnOff(ctx context.Context, o *outlet, by By) error {
 	before := s.config.Phones.Present(o.Slots)
 	hub := s.hubOf(o)
 	marked := s.mark(ctx, before)
-	if err := s.cutOff(ctx, o); err != nil && !errors.Is(err, errHubGone) {
+	if err := s.cutOff(ctx, o, by); err != nil && !errors.Is(err, errHubGone) {
 		return err
 	}
 	s.begin(o, marked)
@@ -67,21 +67,24 @@ func (s *Supply) powered(o *outlet) {
 	})
 }
 
-// cutOff switches off, with room among what is being switched.
-func (s *Supply) cutOff(ctx context.Context, o *outlet) error {
+// cutOff switches off, with room among what is being switched. By then hands may be inside.
+func (s *Supply) cutOff(ctx context.Context, o *outlet, by By) error {
 	if err := take(ctx, s.room); err != nil {
 		return err
 	}
 	defer func() { <-s.room }()
+	if err := s.still(by); err != nil {
+		return err
+	}
 	return s.set(ctx, o, false)
 }
 
 // cycle takes the power and gives it back.
-func (s *Supply) cycle(ctx context.Context, o *outlet) error {
+func (s *Supply) cycle(ctx context.Context, o *outlet, by By) error {
 	before := s.config.Phones.Present(o.Slots)
 	hub := s.hubOf(o)
 	marked := s.mark(ctx, before)
-	if err := s.cutOff(ctx, o); err != nil && !errors.Is(err, errHubGone) {
+	if err := s.cutOff(ctx, o, by); err != nil && !errors.Is(err, errHubGone) {
 		return err
 	}
 	s.begin(o, marked)
@@ -89,7 +92,7 @@ func (s *Supply) cycle(ctx context.Context, o *outlet) error {
 	// From here on the outlet is off and must not stay so, whatever has ended.
 	finish, cancel := context.WithTimeout(context.WithoutCancel(ctx), board.MinOff+s.config.Silence+o.Settle+time.Minute)
 	defer cancel()
-	if err := s.turnOn(finish, o); err != nil {
+	if err := s.turnOn(finish, o, Person); err != nil { // in maintenance too
 		return errors.Join(err, watchErr)
 	}
 	if watchErr != nil {

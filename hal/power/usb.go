@@ -93,13 +93,14 @@ func (u *USB) OverCurrent(hub string, port int) (count int, ok bool, err error) 
 // Where the kernel has the port's attribute "disable" (Linux 6.0) it is used, since the kernel then leaves the
 // port alone; else the hub is asked itself, and a kernel may give the power back.
 func (u *USB) Port(hub, companion string, port int) Switch {
-	return &usbPort{u, hub, companion, port}
+	return &usbPort{u, hub, companion, port, make(chan struct{}, 1)}
 }
 
 type usbPort struct {
 	usb            *USB
 	hub, companion string
 	port           int
+	asking         chan struct{} // a token for who asks
 }
 
 // halves gives the hubs in the order in which they are switched off: first the one that the phone is not on
@@ -153,8 +154,32 @@ func (p *usbPort) setHalf(ctx context.Context, hub string, on bool) error {
 	return err
 }
 
-// On implements Switch: VBUS is there while either half gives it.
-func (p *usbPort) On(ctx context.Context) (on bool, err error) {
+// On implements Switch. It ends with ctx, whatever the kernel does: that keeps a hub to itself while it tries a phone that does not
+// answer, 85 s, and who looks after all hubs asks one after the other. Only one question waits for it.
+func (p *usbPort) On(ctx context.Context) (bool, error) {
+	if err := take(ctx, p.asking); err != nil {
+		return false, fmt.Errorf("port %d of the hub at %s is being asked already: %w", p.port, p.hub, err)
+	}
+	type answer struct {
+		on  bool
+		err error
+	}
+	answered := make(chan answer, 1)
+	go func() {
+		defer func() { <-p.asking }()
+		on, err := p.on(ctx)
+		answered <- answer{on, err}
+	}()
+	select {
+	case a := <-answered:
+		return a.on, a.err
+	case <-ctx.Done():
+		return false, fmt.Errorf("port %d of the hub at %s: the kernel does not give the hub: %w", p.port, p.hub, ctx.Err())
+	}
+}
+
+// on asks both halves: VBUS is there while either gives it.
+func (p *usbPort) on(ctx context.Context) (on bool, err error) {
 	for _, hub := range p.halves() {
 		half, err := p.halfOn(ctx, hub)
 		if err != nil {

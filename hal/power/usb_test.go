@@ -143,6 +143,34 @@ func TestPortIsSwitchedByRequestsElse(t *testing.T) {
 	}
 }
 
+// TestAHubThatTheKernelKeepsHoldsNobodyUp: its lock is held while a phone is tried that does not answer.
+func TestAHubThatTheKernelKeepsHoldsNobodyUp(t *testing.T) {
+	kept, asked := make(chan struct{}), make(chan struct{}, 10)
+	u := &USB{Sysfs: tree(t, twoHalves(false)), Control: func(_ string, _ Setup, data []byte, _ time.Duration) (int, error) {
+		asked <- struct{}{}
+		<-kept
+		data[1] = 1
+		return 4, nil
+	}}
+	port := u.Port("1-1", "", 3)
+	for range 3 {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		if _, err := port.On(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("it answers %v", err)
+		}
+		cancel()
+	}
+	if n := len(asked); n != 1 {
+		t.Errorf("%d questions wait", n)
+	}
+	close(kept)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if on, err := port.On(ctx); !on || err != nil {
+		t.Errorf("then it answers %v, %v", on, err)
+	}
+}
+
 func TestFaultsOfHubs(t *testing.T) {
 	h := &hubs{power: map[string]bool{}, fault: syscall.EPIPE}
 	u := &USB{Sysfs: tree(t, twoHalves(false)), Control: h.control}

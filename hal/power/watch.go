@@ -166,16 +166,13 @@ func (s *Supply) putOutletRight(ctx context.Context, o *outlet, generation int, 
 	if wanted {
 		doing = "switching on"
 	}
-	err := s.operate(ctx, o, doing, Automatic, func() error {
-		if s.wanted(o) != wanted {
-			return nil // somebody has changed it while we waited for the hub
-		}
+	err := s.operate(ctx, o, doing, Automatic, wanted, func() error {
 		if wanted {
-			return s.turnOn(ctx, o)
+			return s.turnOn(ctx, o, Automatic)
 		}
-		return s.cutOff(ctx, o) // whether it stays off is for the next look
+		return s.cutOff(ctx, o, Automatic) // whether it stays off is for the next look
 	})
-	if err != nil && !errors.Is(err, ErrMaintenance) && ctx.Err() == nil {
+	if err != nil && !errors.Is(err, ErrMaintenance) && !errors.Is(err, ErrOvertaken) && ctx.Err() == nil {
 		s.log.Warn("power could not be put right", "outlet", o.Name, "wanted", wanted, "error", err)
 	}
 }

@@ -23,13 +23,14 @@ const maxAttribute = 4096
 var portPath = regexp.MustCompile(`^[0-9]+-[0-9]+(\.[0-9]+)*$`)
 
 // Scan lists the phones with an ADB interface, ordered by port path. sysfs is where sysfs is
-// mounted, "" for /sys. It reads files only and does not block on devices.
+// mounted, "" for /sys. It reads files only; some of them the kernel gives no sooner than it is done with the device: a reset of
+// one that does not answer takes a minute.
 //
 // The error joins what went wrong with single devices; the list is good all the same, and a
 // device that could not be read hides no other. A device that vanishes while it is read is left
 // out without an error.
 func Scan(sysfs string) ([]Device, error) {
-	devices, faults, err := scan(sysfs)
+	devices, faults, err := scan(sysfs, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -39,8 +40,9 @@ func Scan(sysfs string) ([]Device, error) {
 	return devices, err
 }
 
-// scan is Scan with the faults of single devices by port path. err means that nothing was listed.
-func scan(sysfs string) (devices []Device, faults map[string]error, err error) {
+// scan is Scan with the faults of single devices by port path. Of an attachment that is among the known ones, by port path, nothing
+// is read that the kernel may keep back. err means that nothing was listed.
+func scan(sysfs string, known map[string]Device) (devices []Device, faults map[string]error, err error) {
 	if sysfs == "" {
 		sysfs = "/sys"
 	}
@@ -63,7 +65,7 @@ func scan(sysfs string) (devices []Device, faults map[string]error, err error) {
 		if !portPath.MatchString(e.Name()) {
 			continue
 		}
-		d, ok, err := readDevice(filepath.Join(root, e.Name()), e.Name(), interfaces[e.Name()])
+		d, ok, err := readDevice(filepath.Join(root, e.Name()), e.Name(), interfaces[e.Name()], known[e.Name()])
 		switch {
 		case gone(err):
 		case err != nil:
@@ -76,8 +78,10 @@ func scan(sysfs string) (devices []Device, faults map[string]error, err error) {
 	return devices, faults, nil
 }
 
-// readDevice reads one device; ok is false when it has no ADB interface.
-func readDevice(dir, path string, interfaces []string) (d Device, ok bool, err error) {
+// readDevice reads one device; ok is false when it has no ADB interface. The known one is given back if it is the same attachment:
+// for bConfigurationValue and the strings the kernel takes the device's lock (drivers/usb/core/sysfs.c), which it holds during a
+// reset, so that one phone would keep all others from being seen.
+func readDevice(dir, path string, interfaces []string, known Device) (d Device, ok bool, err error) {
 	adb, ok, err := findADB(interfaces)
 	if err != nil || !ok {
 		return Device{}, false, err
@@ -87,6 +91,9 @@ func readDevice(dir, path string, interfaces []string) (d Device, ok bool, err e
 	r := reader{dir: dir}
 	d.Bus = r.number("busnum", 10, 16)
 	d.Address = r.number("devnum", 10, 8)
+	if r.err == nil && d.Same(known) {
+		return known, true, nil
+	}
 	d.VendorID = uint16(r.number("idVendor", 16, 16))
 	d.ProductID = uint16(r.number("idProduct", 16, 16))
 	d.Config = r.number("bConfigurationValue", 10, 8)

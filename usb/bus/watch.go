@@ -117,7 +117,7 @@ func (w *Watcher) run(ctx context.Context) {
 // look re-reads sysfs and sends what changed; false when the context has ended. A phone that
 // could not be read just now is not taken for gone: only what sysfs no longer shows is.
 func (w *Watcher) look(ctx context.Context) bool {
-	devices, faults, err := scan(w.opts.Sysfs)
+	devices, faults, err := scan(w.opts.Sysfs, w.seen)
 	w.report(faults, err)
 	if err != nil {
 		return ctx.Err() == nil

@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -172,4 +174,34 @@ func TestOnlyUSBEventsCount(t *testing.T) {
 			t.Errorf("%q taken for a USB event", other)
 		}
 	}
+}
+
+// TestAPhoneWhoseKernelLockIsHeldHidesNoOther: during a reset the kernel gives neither its strings nor its configuration, for as
+// long as a minute. A pipe that nobody writes into keeps a reader waiting as well.
+func TestAPhoneWhoseKernelLockIsHeldHidesNoOther(t *testing.T) {
+	tr, b := newTree(t), newBell()
+	tr.plug("1-1", 2, 0, "A")
+	w := startWatch(t, Options{Sysfs: tr.root, Reread: time.Hour, Settle: time.Millisecond, listen: func() (events, error) { return b, nil }})
+	w.expect(Added, "1-1", 2)
+	var kept []string
+	for _, name := range []string{"serial", "manufacturer", "product", "bConfigurationValue"} {
+		path := filepath.Join(tr.devices(), "1-1", name)
+		if err := errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		kept = append(kept, path)
+	}
+	defer func() { // whoever waits there all the same is let go
+		for _, path := range kept {
+			if f, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0); err == nil {
+				f.Close()
+			}
+		}
+	}()
+	tr.plug("1-2", 3, 0, "B")
+	b.ring <- struct{}{}
+	w.expect(Added, "1-2", 3)
+	tr.unplug("1-1")
+	b.ring <- struct{}{}
+	w.expect(Removed, "1-1", 2)
 }
