@@ -32,7 +32,7 @@ func (p *Page) labels(w http.ResponseWriter, r *http.Request) error {
 	snap := p.o.Source.Snapshot()
 	v := p.view(r, "map.title", snap.Rack.Name)
 	from, page := pageOf(r, len(snap.Slots), labelsPerSheet)
-	b := sheet{Address: p.address(r), Number: page, Of: max(1, (len(snap.Slots)+labelsPerSheet-1)/labelsPerSheet)}
+	b := sheet{Address: address(r), Number: page, Of: max(1, (len(snap.Slots)+labelsPerSheet-1)/labelsPerSheet)}
 	if page > 1 {
 		b.Prev = page - 1
 	}
@@ -61,13 +61,8 @@ func (p *Page) labels(w http.ResponseWriter, r *http.Request) error {
 	return p.answer(w, r, http.StatusOK, "map.html", v, map[string]any{"slots": places})
 }
 
-// address is what the rack is reached by.
-func (p *Page) address(r *http.Request) string {
-	if p.o.Address != nil {
-		if a := strings.TrimSuffix(p.o.Address(), "/"); a != "" {
-			return a
-		}
-	}
+// address is what the rack is asked for by: whoever prints the map has reached it so.
+func address(r *http.Request) string {
 	if r.TLS != nil {
 		return "https://" + r.Host
 	}

@@ -190,8 +190,8 @@ func (s *Supply) SetMaintenance(on bool) {
 	}
 }
 
-// Maintenance reports whether it is on.
-func (s *Supply) Maintenance() bool {
+// inMaintenance reports whether it is on.
+func (s *Supply) inMaintenance() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.maintenance
@@ -203,7 +203,7 @@ func (s *Supply) find(name string, by By) (*outlet, error) {
 	switch {
 	case i < 0:
 		return nil, fmt.Errorf("%s: %w", name, ErrNoOutlet)
-	case by != Person && s.Maintenance():
+	case by != Person && s.inMaintenance():
 		return nil, fmt.Errorf("switch %s: %w", name, ErrMaintenance)
 	}
 	return s.outlets[i], nil

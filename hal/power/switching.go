@@ -51,7 +51,7 @@ func (s *Supply) operate(ctx context.Context, o *outlet, doing string, by By, f 
 		return fmt.Errorf("wait for hub %s: %w", o.Hub, err)
 	}
 	defer func() { <-hub }()
-	if by != Person && s.Maintenance() {
+	if by != Person && s.inMaintenance() {
 		return fmt.Errorf("switch %s: %w", o.Name, ErrMaintenance)
 	}
 	s.note(o, func() { o.busy = doing })

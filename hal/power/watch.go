@@ -43,7 +43,7 @@ func (s *Supply) Run(ctx context.Context) error {
 		s.hear(ctx)
 		anew := s.renewed(generations)
 		if len(anew) > 0 {
-			if !s.Maintenance() { // then hands may have done it
+			if !s.inMaintenance() { // then hands may have done it
 				s.accuse(anew)
 			}
 			// A hub may be silent for three seconds, and its own power-up undoes what is done meanwhile.
