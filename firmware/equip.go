@@ -17,7 +17,7 @@ import (
 // equip makes what looks after the rack: the health of its slots, the light, the button and the watchdog, and adds them and
 // the slots to the tree.
 func (r *Rack) equip(o Options) error {
-	r.watchCurrent()
+	r.watchOvercurrent()
 	if err := r.newCare(o.CareInterval, o.Kernel); err != nil {
 		return err
 	}
