@@ -3,7 +3,7 @@ package metrics
 import (
 	"crypto/sha256"
 	"crypto/subtle"
-	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -72,7 +72,7 @@ func (o Options) allowed(r *http.Request) bool {
 	}
 	token, err := o.Token()
 	if token = strings.TrimSpace(token); err == nil && len(token) < minToken {
-		err = errors.New("it is shorter than 16 characters")
+		err = fmt.Errorf("it is shorter than %d characters", minToken)
 	}
 	if err != nil {
 		o.Logger.Warn("the token of /metrics cannot be used", "err", err)
