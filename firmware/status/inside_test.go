@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-
 	"phonerack/firmware/action"
 	"phonerack/firmware/action/actiontest"
 	"phonerack/firmware/health"
