@@ -142,7 +142,7 @@ func (c *care) stage(s button.Stage) {
 
 // pointOut has a free phone's screen show the way to the page, if there is one to show; the button does not wait for it.
 func (c *care) pointOut(ctx context.Context) {
-	if len(c.rack.way.doors) == 0 {
+	if len(c.rack.way.reachable) == 0 {
 		return
 	}
 	args := []byte(fmt.Sprintf(`{"seconds":%d}`, led.IdentifyFor/time.Second))
