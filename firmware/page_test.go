@@ -63,6 +63,14 @@ func (s *syncBuffer) String() string {
 	return s.b.String()
 }
 
+// take gives what was written since it was called last.
+func (s *syncBuffer) take() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer s.b.Reset()
+	return s.b.String()
+}
+
 // visitor is somebody before a rack's page.
 type visitor struct {
 	*http.Client

@@ -35,7 +35,7 @@ type Options struct {
 // There is a registry of its own behind each Handler.
 func Handler(o Options) http.Handler {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), NewCollector(o.Source))
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), newCollector(o.Source))
 	show := promhttp.HandlerFor(registry, promhttp.HandlerOpts{
 		ErrorLog: slog.NewLogLogger(o.Logger.Handler(), slog.LevelWarn), ErrorHandling: promhttp.HTTPErrorOnError,
 		MaxRequestsInFlight: scrapes, Timeout: scrapeTimeout,
