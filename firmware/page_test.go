@@ -401,7 +401,10 @@ func TestThePagesDoors(t *testing.T) {
 		t.Errorf("as HTML: %d", code)
 	}
 
-	time.Sleep(time.Second) // what the phone tells of itself is read
+	b.within("what the phone tells of itself", func() bool {
+		s, _ := v.slot(1)
+		return s.Phone != nil && s.Phone.Battery != nil && s.Phone.Storage != nil
+	})
 	changes := v.stream()
 	<-changes // what it begins with
 	select {
