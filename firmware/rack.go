@@ -225,7 +225,7 @@ func (r *Rack) furnish(o Options, hello adb.Options) {
 		r.events.tell(told{kind: panickedEvent, detail: map[string]any{"part": cut(part, maxEventText)}})
 	}})
 	r.tree = r.watch.Tree("rack", stopPart)
-	r.bus = &busWatch{watch: o.Watch, sources: map[string]*usbSource{}, board: r.config.Rack.Board, strays: map[string]action.PhoneState{}, log: r.logOf(busPart)}
+	r.bus = &busWatch{watch: o.Watch, board: r.config.Board, sources: map[string]*usbSource{}, file: r.config.Rack.Board, strays: map[string]action.PhoneState{}, log: r.logOf(busPart)}
 	if r.config.Board != nil {
 		for _, b := range r.config.Board.Slots {
 			source := newUSBSource(b.Path, o.Dialer)
