@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"phonerack/firmware/action"
+	"phonerack/hal/board"
 	"phonerack/hal/watchdog"
 	"phonerack/usb/bus"
 )
@@ -22,8 +23,9 @@ import (
 // busWatch plugs what the bus shows into the slots of the board file, and remembers phones at other ports.
 type busWatch struct {
 	watch   func(ctx context.Context) <-chan bus.Event
-	sources map[string]*usbSource // by port path
-	board   string                // name of the board file, for people
+	board   *board.Board          // nil without USB: then nothing is watched
+	sources map[string]*usbSource // of its slots, by port path
+	file    string                // name of the board file, for people
 	log     *slog.Logger
 
 	progress *watchdog.Part // told of each reading of the bus; nil without a watchdog
@@ -43,7 +45,7 @@ func (w *busWatch) Serve(ctx context.Context) error {
 	clear(w.strays)
 	w.mu.Unlock()
 	for e := range w.watch(ctx) {
-		if source := w.sources[e.Device.Path]; source == nil {
+		if source := w.source(e.Device.Path); source == nil {
 			w.stray(e)
 		} else if e.Kind == bus.Added {
 			w.log.Info("phone plugged in", "port", e.Device.Path, "serial", e.Device.Serial, "speed", e.Device.Speed)
@@ -59,6 +61,15 @@ func (w *busWatch) Serve(ctx context.Context) error {
 	return errWatchEnded
 }
 
+// source is that of the slot at a port path, which may be one on the SuperSpeed half of the slot's hub; nil if there is none.
+func (w *busWatch) source(path string) *usbSource {
+	s, ok := w.board.SlotAt(path)
+	if !ok {
+		return nil
+	}
+	return w.sources[s.Path]
+}
+
 func (w *busWatch) stray(e bus.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -66,7 +77,7 @@ func (w *busWatch) stray(e bus.Event) {
 		delete(w.strays, e.Device.Path)
 		return
 	}
-	reason := fmt.Sprintf("port %s is not on the board file %s: add a slot for it, or move the phone to a port that is", e.Device.Path, w.board)
+	reason := fmt.Sprintf("port %s is not on the board file %s: add a slot for it, or move the phone to a port that is", e.Device.Path, w.file)
 	w.strays[e.Device.Path] = action.PhoneState{
 		Port: e.Device.Path, State: action.Failed, Reason: reason, Serial: e.Device.Serial, Model: e.Device.Product, Since: time.Now(),
 	}

@@ -71,6 +71,16 @@ func (b *bench) health(slot int, state health.State) action.SlotHealth {
 	return last
 }
 
+// within waits for something that comes by itself, and fails when it does not.
+func (b *bench) within(what string, is func() bool) {
+	b.t.Helper()
+	for end := time.Now().Add(20 * time.Second); !is(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			b.t.Fatalf("not seen: %s", what)
+		}
+	}
+}
+
 func acts(s action.SlotHealth) string {
 	var all []string
 	for _, a := range slices.Backward(s.Acts) { // the oldest first
@@ -466,9 +476,7 @@ func TestAHubIsCycledWhenTwoOfItsPhonesAreLostAndNobodyHasOne(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(20 * time.Second); acts(b.health(1, health.Recovering)) != "reopen done, resync done" && time.Now().Before(end); {
-		time.Sleep(50 * time.Millisecond)
-	}
+	b.within("what can be done on the link alone", func() bool { return acts(b.health(1, health.Recovering)) == "reopen done, resync done" })
 	time.Sleep(500 * time.Millisecond) // ten rounds
 	if got := ports[1].switched(); got != "" {
 		t.Fatalf("the hub of a phone that somebody has was switched %s", got)
@@ -530,15 +538,7 @@ func TestTheLightAndTheButtonOfABoard(t *testing.T) {
 		}
 		return st.Maintenance
 	}
-	await := func(what string, is func() bool) {
-		t.Helper()
-		for end := time.Now().Add(10 * time.Second); !is(); time.Sleep(20 * time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatalf("not seen: %s", what)
-			}
-		}
-	}
-	await("a light", func() bool { return kernel.State("GREEN") == gpiotest.High })
+	b.within("a light", func() bool { return kernel.State("GREEN") == gpiotest.High })
 	time.Sleep(300 * time.Millisecond) // the button is read, and is up
 	kernel.Drive("BUTTON", false)
 	time.Sleep(button.LongFrom + 300*time.Millisecond)
@@ -546,7 +546,7 @@ func TestTheLightAndTheButtonOfABoard(t *testing.T) {
 		t.Error("maintenance began before the button was released")
 	}
 	kernel.Drive("BUTTON", true)
-	await("maintenance", maintenance)
+	b.within("maintenance", maintenance)
 	if err := b.Call(t.Context(), "maintenance", action.MaintenanceArgs{Off: true}, nil); err != nil || maintenance() {
 		t.Errorf("maintenance does not end: %v", err)
 	}
@@ -568,13 +568,8 @@ func TestEachLEDShowsWhatItIsFor(t *testing.T) {
 	b := newUSBBench(t, c, hasty, onBoard(t, text), func(o *firmware.Options) { o.GPIO, o.Hubs = kernel, still{} })
 	c.plug("1-1.1", 5, newSimPhone(t, "", "SIM0001", 14, phonesim.Auth{}), "SIM0001")
 	b.health(1, health.Well)
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		if kernel.State("FRONT") == gpiotest.High && kernel.State("BACK") == gpiotest.High && kernel.State("FIRST") == gpiotest.High {
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatalf("front %v, back %v, first %v", kernel.State("FRONT"), kernel.State("BACK"), kernel.State("FIRST"))
-		}
+	for _, lit := range []string{"FRONT", "BACK", "FIRST"} {
+		b.within(lit+" shines", func() bool { return kernel.State(lit) == gpiotest.High })
 	}
 	if strings.Contains(fmt.Sprint(kernel.Edges()), "SECOND: low to high") {
 		t.Errorf("the LED of the empty slot has shown something: %v", kernel.Edges())

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	orders "phonerack/cloud/fleet"
@@ -14,25 +13,6 @@ import (
 	"phonerack/firmware/action"
 	"phonerack/sync/wire"
 )
-
-// notes is a log that may be read while it is written.
-type notes struct {
-	mu   sync.Mutex
-	text bytes.Buffer // guarded by mu
-}
-
-func (n *notes) Write(p []byte) (int, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.text.Write(p)
-}
-
-func (n *notes) take() string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	defer n.text.Reset()
-	return n.text.String()
-}
 
 // TestEachCommandOfTheCloudIsTheActionOfThatName: what the cloud lets through is what the registry takes, no more, and it stands
 // in the audit log as what a person does at another door.
@@ -43,7 +23,7 @@ func TestEachCommandOfTheCloudIsTheActionOfThatName(t *testing.T) {
 		t.Errorf("the rack knows %v, the cloud %v", known, orders.Orders())
 	}
 	b := newBench(t, 1)
-	log := &notes{}
+	log := &syncBuffer{}
 	b.log = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	b.phones[1].plug(t)
 	b.start()

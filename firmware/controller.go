@@ -40,8 +40,8 @@ func (c *care) check(now time.Duration) {
 		c.log.Debug("not all of the controller could be read", "err", err)
 	}
 	in.System.DiskFree = diskFree(r.config.Rack.State)
-	hubs, crowded := r.current.over(now), c.ports.full()
-	r.tally.current(hubs)
+	hubs, crowded := r.overcurrent.hubsNow(now), c.ports.full()
+	r.tally.overcurrent(hubs)
 	for _, end := range r.watch.Take() {
 		c.checks.Crashed(end.Part, end.At)
 	}

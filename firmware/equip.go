@@ -17,7 +17,7 @@ import (
 // equip makes what looks after the rack: the health of its slots, the light, the button and the watchdog, and adds them and
 // the slots to the tree.
 func (r *Rack) equip(o Options) error {
-	r.watchCurrent()
+	r.watchOvercurrent()
 	if err := r.newCare(o.CareInterval, o.Kernel); err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ func (c *care) stage(s button.Stage) {
 
 // pointOut has a free phone's screen show the way to the page, if there is one to show; the button does not wait for it.
 func (c *care) pointOut(ctx context.Context) {
-	if len(c.rack.way.doors) == 0 {
+	if len(c.rack.way.reachable) == 0 {
 		return
 	}
 	args := []byte(fmt.Sprintf(`{"seconds":%d}`, led.IdentifyFor/time.Second))

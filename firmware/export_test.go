@@ -64,8 +64,8 @@ func CallElsewhere(ctx context.Context, l *lease.Lease, wrote func() error) erro
 
 // HubsOver watches hubs for over-current on a sysfs, with none of their lines.
 func HubsOver(sysfs string, hubs []board.Hub) func(now time.Duration) []string {
-	c := &current{hubs: hubs, usb: &power.USB{Sysfs: sysfs}, counts: map[port]int{}, until: map[string]time.Duration{}}
-	return c.over
+	c := &overcurrent{hubs: hubs, usb: &power.USB{Sysfs: sysfs}, counts: map[port]int{}, until: map[string]time.Duration{}}
+	return c.hubsNow
 }
 
 // ShownBy is what the rack's first light shows.

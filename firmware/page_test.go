@@ -17,7 +17,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -30,7 +29,6 @@ import (
 	"phonerack/firmware/status"
 	"phonerack/sync/wire"
 	"phonerack/usb/phonesim"
-	"phonerack/usb/phonesim/android"
 )
 
 const pagePIN = "482913"
@@ -62,6 +60,14 @@ func (s *syncBuffer) Write(p []byte) (int, error) {
 func (s *syncBuffer) String() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.b.String()
+}
+
+// take gives what was written since it was called last.
+func (s *syncBuffer) take() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer s.b.Reset()
 	return s.b.String()
 }
 
@@ -163,21 +169,6 @@ func (v *visitor) slot(n int) (s status.Slot, events []status.Event) {
 	return got.Slot, got.Events
 }
 
-// stalling is a phone whose adbd answers while nothing behind it does.
-type stalling struct {
-	*android.Device
-	stalled atomic.Bool
-}
-
-// Run implements phonesim.System.
-func (s *stalling) Run(ctx context.Context, cmd string, stdin io.Reader, stdout, stderr io.Writer) int {
-	if s.stalled.Load() {
-		<-ctx.Done()
-		return 1
-	}
-	return s.Device.Run(ctx, cmd, stdin, stdout, stderr)
-}
-
 // TestAHungPhoneIsOnThePage: what is wrong, why and what to do, in both languages.
 func TestAHungPhoneIsOnThePage(t *testing.T) {
 	t.Parallel()
@@ -189,7 +180,7 @@ func TestAHungPhoneIsOnThePage(t *testing.T) {
 		o.Config.Health.Probe.Confirm = 1
 		o.Patience = 2 * time.Second // beside up to 20 s, if it hangs while it is measured
 	}
-	system := &stalling{Device: b.phones[1].device}
+	system := &stuck{Device: b.phones[1].device}
 	var err error
 	if b.phones[1].Phone, err = phonesim.New(phonesim.Config{Android: 14, Serial: "SIM0001", System: system}); err != nil {
 		t.Fatal(err)
@@ -197,7 +188,7 @@ func TestAHungPhoneIsOnThePage(t *testing.T) {
 	b.phones[1].plug(t)
 	b.start()
 	b.health(1, health.Well)
-	system.stalled.Store(true)
+	system.frozen.Store(true)
 	b.health(1, health.Recovering)
 	s, _ := v.slot(1)
 	if s.State != health.Recovering || s.Main.Code != string(health.Hung) || s.Rung == "" || s.Power != status.PowerUnknown || s.PowerActs {
@@ -215,7 +206,7 @@ func TestAHungPhoneIsOnThePage(t *testing.T) {
 			}
 		}
 	}
-	system.stalled.Store(false)
+	system.frozen.Store(false)
 	b.health(1, health.Well)
 }
 
@@ -250,12 +241,12 @@ func TestWhatRecoveryDidIsOnThePageAndInMetrics(t *testing.T) {
 	if all := strings.Join(kinds, " "); !strings.Contains(all, "recovery.port_cycle") || !strings.Contains(all, "recovery.resync") || !strings.Contains(all, "phone.ready") {
 		t.Errorf("events: %s", all)
 	}
-	metric := firmware.MetricsOf(b.rack).Rack()
+	var metric metrics.Rack
 	read := func(m metrics.Slot) bool { return m.Phone != nil && m.Phone.Battery != nil }
-	for end := time.Now().Add(20 * time.Second); !(read(metric.Slots[0]) && read(metric.Slots[1])) && time.Now().Before(end); { // soon after the first look
-		time.Sleep(50 * time.Millisecond)
+	b.within("the batteries of both", func() bool { // soon after the first look
 		metric = firmware.MetricsOf(b.rack).Rack()
-	}
+		return read(metric.Slots[0]) && read(metric.Slots[1])
+	})
 	var snap status.Snapshot
 	if err := json.Unmarshal([]byte(v.get("/")), &snap); err != nil {
 		t.Fatal(err)
@@ -311,23 +302,11 @@ func TestEachActOfThePageIsTheActionOfItsName(t *testing.T) {
 			t.Errorf("%s: %d %s", name, code, body)
 		}
 	}
-	of := func(slot int) action.SlotHealth {
-		t.Helper()
-		for _, s := range b.slots() {
-			if s.Slot == slot {
-				return s
-			}
-		}
-		return action.SlotHealth{}
-	}
 	press("power_cycle", 1) // takes longer than the page waits: it has begun
 	b.health(1, health.Well)
-	for end := time.Now().Add(20 * time.Second); !strings.HasPrefix(ports[1].switched(), "false true") && time.Now().Before(end); {
-		time.Sleep(50 * time.Millisecond)
-	}
-	if got := ports[1].switched(); !strings.HasPrefix(got, "false true") { // hasty recovery may do it once more
-		t.Errorf("the port was switched %s", got)
-	}
+	b.within("the port off and on", func() bool { // hasty recovery may do it once more
+		return strings.HasPrefix(ports[1].switched(), "false true")
+	})
 	press("quarantine", 2, "minutes", "30", "reason", "swollen")
 	if s := b.health(2, health.Quarantined); s.Ends < 25*time.Minute || !strings.Contains(fmt.Sprint(s.Others), "swollen") || !strings.Contains(fmt.Sprint(s.Others), "page/kim") {
 		t.Errorf("quarantine: %+v", s)
@@ -356,15 +335,11 @@ func TestEachActOfThePageIsTheActionOfItsName(t *testing.T) {
 		t.Errorf("the cloud of a rack without one: %d %s", code, body)
 	}
 	ports[1].take()
-	gone := of(1)
-	for end := time.Now().Add(20 * time.Second); gone.Main.Code != string(health.Dead) && time.Now().Before(end); gone = of(1) {
-		time.Sleep(50 * time.Millisecond)
-	}
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
-		if code, _ := v.act("forget", 1); code == http.StatusOK { // recovery had it until now
-			break
-		}
-	}
+	b.finds(1, string(health.Dead))
+	b.within("recovery gives the slot back", func() bool {
+		code, _ := v.act("forget", 1)
+		return code == http.StatusOK
+	})
 	b.health(1, health.Empty)
 	began := time.Now()
 	press("identify", 2) // goes on for half a minute
@@ -427,7 +402,10 @@ func TestThePagesDoors(t *testing.T) {
 		t.Errorf("as HTML: %d", code)
 	}
 
-	time.Sleep(time.Second) // what the phone tells of itself is read
+	b.within("what the phone tells of itself", func() bool {
+		s, _ := v.slot(1)
+		return s.Phone != nil && s.Phone.Battery != nil && s.Phone.Storage != nil
+	})
 	changes := v.stream()
 	<-changes // what it begins with
 	select {

@@ -95,9 +95,9 @@ func (p *pageSource) hubs(f feeds) []status.Hub {
 	if p.rack.config.Board == nil {
 		return all
 	}
-	much := p.rack.tally.much()
+	over := p.rack.tally.hubsOver()
 	for _, h := range p.rack.config.Board.Hubs {
-		shownHub := status.Hub{Name: h.Name, Path: h.Path, On: true, OverCurrent: slices.Contains(much, h.Name)}
+		shownHub := status.Hub{Name: h.Name, Path: h.Path, On: true, OverCurrent: slices.Contains(over, h.Name)}
 		if o, ok := f.hubs[h.Name]; ok {
 			shownHub.Switched, shownHub.On, shownHub.Outlet = true, o.Wanted, shown(o)
 		} else if f.some[h.Name] {

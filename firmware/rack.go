@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/netip"
 	"path/filepath"
 	"sync"
 	"syscall"
@@ -22,11 +21,9 @@ import (
 	"phonerack/firmware/action"
 	"phonerack/firmware/config"
 	"phonerack/firmware/control"
-	"phonerack/firmware/health"
 	"phonerack/firmware/keyring"
 	"phonerack/firmware/lease"
 	"phonerack/firmware/logbook"
-	"phonerack/firmware/mdns"
 	"phonerack/firmware/phonebook"
 	"phonerack/firmware/skills"
 	"phonerack/firmware/status"
@@ -56,52 +53,6 @@ const (
 	databaseFile = "rackd.db" // in the state folder
 )
 
-// Options are what a Rack is made of.
-type Options struct {
-	Config  *config.Config
-	Planner planner.Planner // nil: the one of the configuration
-	Dialer  Dialer          // of USB links; nil without USB
-	// Documents is the command line of the child that reads documents; nil: documents cannot be read.
-	Documents []string
-	Logger    *slog.Logger
-	Book      *logbook.Book   // of Logger; nil: the log cannot be read through the rack
-	Kept      *logbook.Folder // of Logger; nil: nothing of the log is kept
-	Level     *slog.LevelVar  // of Logger, for the cloud and a reload to change; nil: it stays as it is
-	// ReadConfig reads the configuration anew; nil: it stays as it is.
-	ReadConfig func() (*config.Config, error)
-
-	ADB       adb.Options          // bounds of the connections to phones; the keys are the rack's own
-	Clock     func() time.Duration // of the leases; nil is lease.BootTime
-	StoreSize int                  // most bytes of the database; 0 is store.DefaultMaxSize
-
-	// Watch gives the events of the bus until ctx ends; nil is the kernel's own.
-	Watch func(ctx context.Context) <-chan bus.Event
-	// Of the board's equipment. GPIO is the kernel's own if nil; Parked are handles of lines that an earlier process has left in
-	// Descriptors, which may be nil; Watchdog is fed while rackd makes progress, nil for none.
-	GPIO        gpio.Kernel
-	Parked      map[string]gpio.Parked
-	Descriptors Descriptors
-	Watchdog    watchdog.Device
-	Manager     Manager        // whose watchdog is fed as the hardware's; nil for none
-	Outlets     []power.Outlet // in place of the board's; for tests, as Hubs
-	Hubs        power.Hubs
-	// Kernel is the kernel's log; nil is the one of this machine, if it can be read.
-	Kernel bus.Records
-	// Holder names who holds a phone's interface; nil looks among the processes of this machine.
-	Holder func(context.Context, bus.Device) string
-
-	// Addresses are those of this machine, and Multicast is what the rack's name is announced over; nil: the kernel's own.
-	Addresses func() ([]netip.Addr, error)
-	Multicast mdns.Network
-
-	CareInterval time.Duration // between two rounds of looking after the slots; 0 is a second
-	Patience     time.Duration // that a phone has for the answer to a harmless question; 0 is 20 s
-	StoreBound   time.Duration // within which the store and the link have to show progress; 0 is a minute
-
-	// OnReady is called when the control socket answers; may be nil.
-	OnReady func()
-}
-
 // A Rack is the appliance. It implements action.Rack.
 type Rack struct {
 	config       *config.Config
@@ -109,12 +60,8 @@ type Rack struct {
 	decideWithin time.Duration // that the planner's answer may take; 0 is the runner's own
 	log          *slog.Logger
 	levels       *logLevel
-	logBook      *logbook.Book                  // nil: the log cannot be read here
-	readConfig   func() (*config.Config, error) // nil: it cannot be read anew
-	reloading    sync.Mutex
-	liveHold     config.Duration // guarded by reloading, as is liveLevel: the keys that a reload has changed
-	liveLevel    slog.Level
-	liveHealth   health.Config // as liveLevel; only what a reload applies differs from config
+	logBook      *logbook.Book // nil: the log cannot be read here
+	reloads      reloads
 	onReady      func()
 	clock        func() time.Duration // of the leases
 	cloud        *cloud               // nil for a rack on its own
@@ -122,39 +69,39 @@ type Rack struct {
 	tally        *tally
 	began        time.Time
 
-	store      *store.Store
-	taskLog    *taskLog
-	inputs     *inputs
-	documents  *documents // nil if documents cannot be read
-	book       *phonebook.Book
-	keys       *keyring.Ring
-	starts     *store.Bucket
-	skills     *skills.Skills   // nil if skills are not enabled
-	catalog    *catalog.Catalog // of a subscription; nil if there is none, or nothing could be proved
-	platform   *http.Transport  // that the catalog comes over; nil for the cloud's link
-	leases     *lease.Table
-	actions    *action.Registry
-	mcp        *mcp.Server   // nil if MCP is switched off
-	talks      chan struct{} // one for each MCP client over a byte stream
-	slots      map[int]*slot
-	bus        *busWatch
-	power      *power.Supply // nil if nothing can be switched
-	gauges     gauges        // of phones whose power is off, or was just now
-	lines      *gpio.Lines   // nil without a board file
-	pins       []*gpio.Pin   // that are given back at the end
-	current    *current      // watches for hubs that take too much
-	care       *care
-	way        way
-	parts      *watchdog.Parts // that have to make progress; nil if no watchdog asks
-	linked     *watchdog.Part  // of the link; nil as parts, and as cloud
-	storeBound time.Duration   // 0 is the usual
-	room       int             // most bytes of the database
-	tree       *suture.Supervisor
-	watch      *supervise.Watch // over the tree
-	source     *pageSource
-	page       *status.Page
-	logKept    *logbook.Folder // nil: nothing of the log is kept
-	socket     net.Listener
+	store       *store.Store
+	taskLog     *taskLog
+	inputs      *inputs
+	documents   *documents // nil if documents cannot be read
+	book        *phonebook.Book
+	keys        *keyring.Ring
+	starts      *store.Bucket
+	skills      *skills.Skills   // nil if skills are not enabled
+	catalog     *catalog.Catalog // of a subscription; nil if there is none, or nothing could be proved
+	platform    *http.Transport  // that the catalog comes over; nil for the cloud's link
+	leases      *lease.Table
+	actions     *action.Registry
+	mcp         *mcp.Server   // nil if MCP is switched off
+	talks       chan struct{} // one for each MCP client over a byte stream
+	slots       map[int]*slot
+	bus         *busWatch
+	power       *power.Supply // nil if nothing can be switched
+	gauges      gauges        // of phones whose power is off, or was just now
+	lines       *gpio.Lines   // nil without a board file
+	pins        []*gpio.Pin   // that are given back at the end
+	overcurrent *overcurrent  // watches for hubs that take too much
+	care        *care
+	way         way
+	parts       *watchdog.Parts // that have to make progress; nil if no watchdog asks
+	linked      *watchdog.Part  // of the link; nil as parts, and as cloud
+	storeBound  time.Duration   // 0 is the usual
+	room        int             // most bytes of the database
+	tree        *suture.Supervisor
+	watch       *supervise.Watch // over the tree
+	source      *pageSource
+	page        *status.Page
+	logKept     *logbook.Folder // nil: nothing of the log is kept
+	socket      net.Listener
 
 	working sync.WaitGroup     // tasks
 	halt    context.Context    // ends when the rack begins to stop
@@ -178,7 +125,7 @@ func New(o Options) (*Rack, error) {
 	}
 	r.logBook, r.logKept = o.Book, o.Kept
 	r.levels = &logLevel{is: o.Level, own: o.Config.Log.Level}
-	r.readConfig, r.liveHold, r.liveLevel, r.liveHealth = o.ReadConfig, o.Config.Control.MaxHold, o.Config.Log.Level, o.Config.Health
+	r.reloads = reloads{read: o.ReadConfig, maxHold: o.Config.Control.MaxHold, level: o.Config.Log.Level, health: o.Config.Health}
 	r.halt, r.end = context.WithCancel(context.Background())
 	state := o.Config.Rack.State
 	if r.room = o.StoreSize; r.room == 0 {
@@ -207,14 +154,19 @@ func remedied(err error, state string) error {
 	return err
 }
 
-func (r *Rack) prepare(o Options) error {
-	r.log = r.log.With("boot", r.store.Boot())
+// logRecovery says how the database was found, as a warning if it had to be mended.
+func logRecovery(log *slog.Logger, r store.Recovery) {
 	level := slog.LevelInfo
-	recovered := r.store.Recovery()
-	if recovered.Reason != "" {
+	if r.Reason != "" {
 		level = slog.LevelWarn
 	}
-	r.log.Log(context.Background(), level, "database", "outcome", string(recovered.Outcome), "reason", recovered.Reason, "aside", recovered.Aside)
+	log.Log(context.Background(), level, "database", "outcome", string(r.Outcome), "reason", r.Reason, "aside", r.Aside)
+}
+
+// prepare opens what is in the state folder and puts the parts together, those first that others are made of.
+func (r *Rack) prepare(o Options) error {
+	r.log = r.log.With("boot", r.store.Boot())
+	logRecovery(r.log, r.store.Recovery())
 	state := r.config.Rack.State
 	bucket, err := r.store.Bucket(tasksBucket)
 	if err != nil {
@@ -273,7 +225,7 @@ func (r *Rack) furnish(o Options, hello adb.Options) {
 		r.events.tell(told{kind: panickedEvent, detail: map[string]any{"part": cut(part, maxEventText)}})
 	}})
 	r.tree = r.watch.Tree("rack", stopPart)
-	r.bus = &busWatch{watch: o.Watch, sources: map[string]*usbSource{}, board: r.config.Rack.Board, strays: map[string]action.PhoneState{}, log: r.logOf(busPart)}
+	r.bus = &busWatch{watch: o.Watch, board: r.config.Board, sources: map[string]*usbSource{}, file: r.config.Rack.Board, strays: map[string]action.PhoneState{}, log: r.logOf(busPart)}
 	if r.config.Board != nil {
 		for _, b := range r.config.Board.Slots {
 			source := newUSBSource(b.Path, o.Dialer)

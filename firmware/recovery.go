@@ -141,7 +141,7 @@ func (c *care) do(ctx context.Context, o health.Order, held *lease.Lease) (err e
 			err = errors.Join(err, c.rack.power.Set(ctx, out.Name, true, power.Automatic)) // it is not fought for a rest that is none
 		}
 		return err
-	case health.CloseTCP, health.Undump:
+	case health.CloseTCP, health.BatteryReset:
 		return s.mend(ctx, o.Rung, held)
 	}
 	return errNoWay
@@ -158,7 +158,7 @@ func (s *slot) mend(ctx context.Context, rung health.Rung, held *lease.Lease) er
 	if err := held.Check(); err != nil {
 		return err
 	}
-	if rung == health.Undump {
+	if rung == health.BatteryReset {
 		_, err := l.conn.Shell(ctx, "dumpsys battery reset")
 		return err
 	}

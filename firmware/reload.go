@@ -7,6 +7,7 @@ import (
 
 	"phonerack/firmware/action"
 	"phonerack/firmware/config"
+	"phonerack/firmware/health"
 	"phonerack/firmware/logbook"
 	"phonerack/sync/wire"
 )
@@ -39,36 +40,47 @@ func (l *logLevel) setOwn(level slog.Level) { l.set(func() { l.own = level }) }
 // setCloud returns the level in force.
 func (l *logLevel) setCloud(level *slog.Level) slog.Level { return l.set(func() { l.cloud = level }) }
 
+// reloads reads the configuration anew, one at a time, and remembers what that has changed.
+type reloads struct {
+	read func() (*config.Config, error) // nil: it cannot be read anew
+
+	mu      sync.Mutex      // held while one goes on; guards what follows: the keys in force that a reload may change
+	maxHold config.Duration // control.max_hold
+	level   slog.Level      // log.level
+	health  health.Config   // only what a reload applies differs from the configuration of the start
+}
+
+// over is the configuration of the start with the keys that are in force now; mu is held.
+func (r *reloads) over(start *config.Config) *config.Config {
+	c := *start
+	c.Control.MaxHold, c.Log.Level, c.Health = r.maxHold, r.level, r.health
+	return &c
+}
+
 // ReloadConfig implements action.Reloader: it reads the configuration anew and applies the keys that count at once. A file
 // with a fault changes nothing.
 func (r *Rack) ReloadConfig() (action.ConfigChanges, error) {
-	if r.readConfig == nil {
+	live := &r.reloads
+	if live.read == nil {
 		return action.ConfigChanges{}, wire.Refuse(wire.Unsupported, map[string]any{"what": "reading this configuration anew"})
 	}
-	r.reloading.Lock()
-	defer r.reloading.Unlock()
-	next, err := r.readConfig()
+	live.mu.Lock()
+	defer live.mu.Unlock()
+	next, err := live.read()
 	if err != nil {
 		reason := config.Sentence(err)
 		r.log.Error("the configuration has a fault, the one in force stays", "reason", reason)
 		return action.ConfigChanges{}, wire.Refuse(wire.BadRequest, map[string]any{"reason": "the configuration has a fault and the one in force stays: " + reason})
 	}
-	changes := config.Compare(r.inForce(), next)
-	r.liveHold, r.liveLevel = next.Control.MaxHold, next.Log.Level
-	r.liveHealth.Rack, r.liveHealth.Phone = next.Health.Rack, next.Health.Phone
-	r.leases.SetMaxHold(time.Duration(r.liveHold))
-	r.levels.setOwn(r.liveLevel)
-	r.care.setLimits(r.liveHealth.Rack, r.liveHealth.Phone)
+	changes := config.Compare(live.over(r.config), next)
+	live.maxHold, live.level = next.Control.MaxHold, next.Log.Level
+	live.health.Rack, live.health.Phone = next.Health.Rack, next.Health.Phone
+	r.leases.SetMaxHold(time.Duration(live.maxHold))
+	r.levels.setOwn(live.level)
+	r.care.setLimits(live.health.Rack, live.health.Phone)
 	r.log.Info("the configuration was read anew", "applied", changes.Live, "after_a_restart", changes.Restart)
 	return action.ConfigChanges(changes), nil
 }
 
 // Log implements action.Logs.
 func (r *Rack) Log() *logbook.Book { return r.logBook }
-
-// inForce is the configuration as it counts now; reloading is held.
-func (r *Rack) inForce() *config.Config {
-	c := *r.config
-	c.Control.MaxHold, c.Log.Level, c.Health = r.liveHold, r.liveLevel, r.liveHealth
-	return &c
-}

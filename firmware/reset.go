@@ -22,7 +22,7 @@ var ErrFactoryReset = errors.New("a factory reset was asked for: it is done when
 
 const (
 	farewellTime  = 10 * time.Second // for the cloud to hear of what ends
-	farewellPause = 1 * time.Second  // for the answer to who asked
+	farewellPause = time.Second      // for the answer to who asked
 )
 
 // FactoryReset implements action.Resetter: it marks the state folder, ends all tasks as lost, lets the cloud hear of that if
@@ -44,10 +44,10 @@ func (r *Rack) FactoryReset(by string, keys bool) error {
 	}
 	r.log.Warn("factory reset: rackd ends, and its next start removes what has gathered", "by", by, "keys", keys)
 	r.care.lights[0].set(led.Updating, true) // leave the power on
-	go func() {
+	r.works(func() {                         // if rackd stops already, the mark is enough
 		defer close(r.reset)
 		r.lose()
-	}()
+	})
 	return nil
 }
 
@@ -57,7 +57,7 @@ func (r *Rack) lose() {
 	defer end.Stop()
 	tick := time.NewTicker(lookAgain)
 	defer tick.Stop()
-	time.Sleep(farewellPause)
+	pause(r.halt, farewellPause)
 	r.mu.Lock()
 	r.stopping = true // no new ones
 	for _, t := range r.tasks {
@@ -82,7 +82,7 @@ func (r *Rack) lose() {
 	}
 }
 
-// told says that nothing waits to be heard by the cloud.
+// heardAll says that nothing waits to be heard by the cloud.
 func heardAll(s link.OutboxStatus) bool {
 	waiting := 0
 	for _, n := range s.Entries {

@@ -43,7 +43,7 @@ type sign struct {
 
 // Sign implements action.Care. On a slot that shows it already it lasts anew.
 func (c *care) Sign(ctx context.Context, slot int, d time.Duration) (action.Sign, error) {
-	if len(c.rack.way.doors) == 0 {
+	if len(c.rack.way.reachable) == 0 {
 		return action.Sign{}, wire.Refuse(wire.PageClosed, nil)
 	}
 	if slot != 0 {

@@ -155,16 +155,6 @@ func (b *signBench) sign(args action.SignArgs) (action.Sign, error) {
 	return seen, err
 }
 
-// within waits for something.
-func (b *signBench) within(what string, is func() bool) {
-	b.t.Helper()
-	for end := time.Now().Add(15 * time.Second); !is(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			b.t.Fatalf("not seen: %s", what)
-		}
-	}
-}
-
 const signPort = 18473 // docs/wayin.md
 
 // page is what the phone's browser gets through the cable.

@@ -18,8 +18,8 @@ type tally struct {
 	attempts map[int]map[metrics.Attempt]int64
 	cycles   map[int]int64
 	ended    map[metrics.Ending]int64
-	over     map[string]int64 // times that a hub took too much
-	taking   []string         // hubs that do so now
+	over     map[string]int64 // times that a hub took too much current
+	overNow  []string         // hubs that do so now
 	heard    map[int]time.Time
 	read     map[int]reading
 }
@@ -65,16 +65,16 @@ func (t *tally) done(state action.TaskState) {
 	t.ended[metrics.Ending(state)]++
 }
 
-// current notes which hubs take too much.
-func (t *tally) current(hubs []string) {
+// overcurrent notes which hubs take too much.
+func (t *tally) overcurrent(hubs []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, h := range hubs {
-		if !slices.Contains(t.taking, h) {
+		if !slices.Contains(t.overNow, h) {
 			t.over[h]++
 		}
 	}
-	t.taking = slices.Clone(hubs)
+	t.overNow = slices.Clone(hubs)
 }
 
 // saw notes that a slot's phone answered.
@@ -114,11 +114,11 @@ func (t *tally) of(slot int, serial string) reading {
 	return reading{}
 }
 
-// much are the hubs that take too much now.
-func (t *tally) much() []string {
+// hubsOver are the hubs that take too much current now.
+func (t *tally) hubsOver() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return slices.Clone(t.taking)
+	return slices.Clone(t.overNow)
 }
 
 // fill adds the counts to what metrics tell.

@@ -183,6 +183,23 @@ func TestASlotIsEmptyWhoeverNoticedFirst(t *testing.T) {
 	b.await(1, action.Empty)
 }
 
+// TestAPhoneThatComesUpAtSuperSpeedHasTheSlotOfItsPort: a USB 3 hub has two halves, and the phone is on the other one then.
+func TestAPhoneThatComesUpAtSuperSpeedHasTheSlotOfItsPort(t *testing.T) {
+	t.Parallel()
+	c := newCable()
+	b := newUSBBench(t, c, onBoard(t, usbBoard+"[[hub]]\nname = \"A\"\npath = \"1-1\"\ncompanion = \"2-1\"\n"))
+	d := c.plug("2-1.2", 5, newSimPhone(t, "", "SIM0002", 14, phonesim.Auth{}), "SIM0002")
+	if s := b.await(2, action.Ready); s.Serial != "SIM0002" || s.Port != "1-1.2" {
+		t.Errorf("%+v", s)
+	}
+	var all action.Phones
+	if err := b.Call(t.Context(), "phones", nil, &all); err != nil || len(all.Phones) != 2 {
+		t.Errorf("%d phones are listed, %v", len(all.Phones), err)
+	}
+	c.events <- bus.Event{Kind: bus.Removed, Device: d}
+	b.await(2, action.Empty)
+}
+
 func TestPhoneThatCannotBeOpenedBacksOffAlone(t *testing.T) {
 	c := newCable()
 	c.stuck["1-1.2"] = true

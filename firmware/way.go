@@ -14,23 +14,23 @@ import (
 
 // way is how people reach the rack's page.
 type way struct {
-	doors     []netip.AddrPort // where the page listens for other machines; none: it does not
+	reachable []netip.AddrPort // where the page listens for other machines; none: it does not
 	addresses func() ([]netip.Addr, error)
 	name      *mdns.Responder // nil if no name is announced
 }
 
 // openWay makes the way to the page, and has the rack's name announced on its LAN if the page listens there.
 func (r *Rack) openWay(o Options) error {
-	r.way = way{doors: r.config.Page.Doors(), addresses: o.Addresses}
+	r.way = way{reachable: r.config.Page.Reachable(), addresses: o.Addresses}
 	if r.way.addresses == nil {
 		r.way.addresses = ownAddresses
 	}
-	if len(r.way.doors) == 0 || !r.config.MDNS.Enabled {
+	if len(r.way.reachable) == 0 || !r.config.MDNS.Enabled {
 		return nil
 	}
 	var err error
 	r.way.name, err = mdns.New(mdns.Options{
-		Name: r.config.MDNS.Name, Port: int(r.way.doors[0].Port()), Network: o.Multicast, Logger: r.log,
+		Name: r.config.MDNS.Name, Port: int(r.way.reachable[0].Port()), Network: o.Multicast, Logger: r.log,
 		Text: []string{"path=/", "rack=" + r.config.Rack.ID, "version=" + cut(versions()["rackd"], maxVersion)},
 	})
 	if err != nil {
@@ -66,7 +66,7 @@ func (w *way) urls() []string {
 		rank int
 	}
 	var all []url
-	for _, d := range w.doors {
+	for _, d := range w.reachable {
 		own := []netip.Addr{d.Addr()}
 		if d.Addr().IsUnspecified() {
 			own = addresses
@@ -79,7 +79,7 @@ func (w *way) urls() []string {
 		}
 	}
 	if host := w.host(); host != "" {
-		all = append(all, url{pageURL(host, w.doors[0].Port()), 2})
+		all = append(all, url{pageURL(host, w.reachable[0].Port()), 2})
 	}
 	slices.SortStableFunc(all, func(a, b url) int { return cmp.Compare(a.rank, b.rank) })
 	texts := []string{}

@@ -18,7 +18,7 @@ func TestAddressesOfThePage(t *testing.T) {
 			return parsed, nil
 		}
 	}
-	doors := func(all ...string) (parsed []netip.AddrPort) {
+	listens := func(all ...string) (parsed []netip.AddrPort) {
 		for _, d := range all {
 			parsed = append(parsed, netip.MustParseAddrPort(d))
 		}
@@ -30,13 +30,13 @@ func TestAddressesOfThePage(t *testing.T) {
 		way  way
 		want string
 	}{
-		{"all addresses, port 80", way{doors: doors("[::]:80"), addresses: mixed}, "[http://192.0.2.7/ http://10.0.0.7/ http://169.254.7.9/ http://[2001:db8::7]/ http://[fe80::1:2]/]"},
-		{"those of IPv4, another port", way{doors: doors("0.0.0.0:8080"), addresses: mixed}, "[http://192.0.2.7:8080/ http://10.0.0.7:8080/ http://169.254.7.9:8080/]"},
-		{"no DHCP server", way{doors: doors("[::]:80"), addresses: own("169.254.7.9", "fe80::1:2")}, "[http://169.254.7.9/ http://[fe80::1:2]/]"},
-		{"one address, and another door", way{doors: doors("192.0.2.7:80", "[fe80::1%eth0]:81", "192.0.2.7:80"), addresses: mixed}, "[http://192.0.2.7/ http://[fe80::1]:81/]"},
-		{"no cable", way{doors: doors("[::]:80"), addresses: own()}, "[]"},
+		{"all addresses, port 80", way{reachable: listens("[::]:80"), addresses: mixed}, "[http://192.0.2.7/ http://10.0.0.7/ http://169.254.7.9/ http://[2001:db8::7]/ http://[fe80::1:2]/]"},
+		{"those of IPv4, another port", way{reachable: listens("0.0.0.0:8080"), addresses: mixed}, "[http://192.0.2.7:8080/ http://10.0.0.7:8080/ http://169.254.7.9:8080/]"},
+		{"no DHCP server", way{reachable: listens("[::]:80"), addresses: own("169.254.7.9", "fe80::1:2")}, "[http://169.254.7.9/ http://[fe80::1:2]/]"},
+		{"one address, and another port", way{reachable: listens("192.0.2.7:80", "[fe80::1%eth0]:81", "192.0.2.7:80"), addresses: mixed}, "[http://192.0.2.7/ http://[fe80::1]:81/]"},
+		{"no cable", way{reachable: listens("[::]:80"), addresses: own()}, "[]"},
 		{"no page", way{addresses: mixed}, "[]"},
-		{"interfaces that cannot be listed", way{doors: doors("[::]:80", "192.0.2.7:80"), addresses: func() ([]netip.Addr, error) { return nil, errors.New("no") }}, "[http://192.0.2.7/]"},
+		{"interfaces that cannot be listed", way{reachable: listens("[::]:80", "192.0.2.7:80"), addresses: func() ([]netip.Addr, error) { return nil, errors.New("no") }}, "[http://192.0.2.7/]"},
 	} {
 		if got := fmt.Sprint(c.way.urls()); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)

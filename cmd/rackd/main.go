@@ -114,16 +114,9 @@ type runCommand struct {
 
 func (c runCommand) Run() error {
 	parked, adoptErr := firmware.AdoptLines()
-	conf, err := load(c.Config)
+	conf, err := c.configuration()
 	if err != nil {
 		return err
-	}
-	if done, err := firmware.FinishReset(conf, c.Config, slog.New(slog.NewTextHandler(os.Stderr, nil))); err != nil {
-		return err
-	} else if done {
-		if conf, err = load(c.Config); err != nil {
-			return err
-		}
 	}
 	kept, err := logbook.OpenFolder(filepath.Join(conf.Rack.State, "log"), logbook.Budget{})
 	if err != nil { // a state folder that cannot be used is the rack's to explain
@@ -174,6 +167,19 @@ func (c runCommand) Run() error {
 		told(log, manager.Stopping())
 	})
 	return rack.Run(ctx)
+}
+
+// configuration reads it, once more if a factory reset that was asked for has changed what it says.
+func (c runCommand) configuration() (*config.Config, error) {
+	conf, err := load(c.Config)
+	if err != nil {
+		return nil, err
+	}
+	done, err := firmware.FinishReset(conf, c.Config, slog.New(slog.NewTextHandler(os.Stderr, nil)))
+	if err != nil || !done {
+		return conf, err
+	}
+	return load(c.Config)
 }
 
 // keep writes down what matters of the log until ctx ends, and once more when the rack has stopped.

@@ -98,10 +98,15 @@ func TestRefusals(t *testing.T) {
 		{"hold", `{"slot":1,"seconds":18446744374}`, wire.BadRequest, "seconds must be"},
 		{"task_run", `{"slot":1,"goal":"x","seconds":18446744374}`, wire.BadRequest, "seconds must be"},
 		{"swipe", `{"slot":1,"x1":1,"y1":2,"x2":3,"y2":4,"ms":18446744073710}`, wire.BadRequest, "ms must be"},
+		{"log", `{"level":"loud"}`, wire.BadRequest, "level must be"},
+		{"log", `{"last":10001}`, wire.BadRequest, "last must be"},
 	} {
 		_, err := newBench().call("lee", c.name, c.args)
 		if !wire.Is(err, c.code) || !strings.Contains(err.Error(), c.reason) {
 			t.Errorf("%s %s: %v, want %s", c.name, c.args, err, c.code)
+		}
+		if c.code == wire.BadRequest && strings.Count(err.Error(), "was refused because") != 1 {
+			t.Errorf("%s %s: a sentence within a sentence: %v", c.name, c.args, err)
 		}
 	}
 }

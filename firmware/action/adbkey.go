@@ -39,83 +39,62 @@ const keyTimeout = time.Minute // a small board derives a key from a passphrase 
 
 func keyActions() []entry {
 	return []entry{
-		define(Definition{Name: "adb_key_status", Summary: "show which ADB key phones know the rack by", Role: Viewer, Idempotent: true, Timeout: quick}, keyStatus),
-		define(Definition{Name: "adb_key_rotate", Summary: "begin to replace the ADB key by a new one", Role: Operator, Timeout: keyTimeout}, rotateKey),
-		define(Definition{Name: "adb_key_ask", Summary: "have a phone ask its person about the new ADB key", Role: Operator, NeedsLease: true, Timeout: quick}, askForKey),
-		define(Definition{Name: "adb_key_finish", Summary: "put the new ADB key in the place of the old one", Role: Operator, Timeout: quick}, finishKey),
-		define(Definition{Name: "adb_key_export", Summary: "write a backup of the ADB key, encrypted with a passphrase", Role: Operator, Idempotent: true, Streams: Download, Timeout: keyTimeout}, exportKey),
-		define(Definition{Name: "adb_key_import", Summary: "begin to replace the ADB key by that of a backup", Role: Operator, Streams: Upload, Timeout: keyTimeout}, importKey),
+		define(
+			Definition{Name: "adb_key_status", Summary: "show which ADB key phones know the rack by", Role: Viewer, Idempotent: true, Timeout: quick},
+			onKeys(func(_ *call, k Keys, _ *struct{}) (any, error) { return k.KeyStatus() }),
+		),
+		define(
+			Definition{Name: "adb_key_rotate", Summary: "begin to replace the ADB key by a new one", Role: Operator, Timeout: keyTimeout},
+			onKeys(func(_ *call, k Keys, _ *struct{}) (any, error) { return k.RotateKey() }),
+		),
+		define(
+			Definition{Name: "adb_key_ask", Summary: "have a phone ask its person about the new ADB key", Role: Operator, NeedsLease: true, Timeout: quick},
+			onKeys(func(_ *call, k Keys, a *SlotArgs) (any, error) { return nil, k.AskForKey(a.Slot) }),
+		),
+		define(
+			Definition{Name: "adb_key_finish", Summary: "put the new ADB key in the place of the old one", Role: Operator, Timeout: quick},
+			onKeys(func(_ *call, k Keys, a *FinishArgs) (any, error) { return k.FinishKey(a.Force) }),
+		),
+		define(
+			Definition{Name: "adb_key_export", Summary: "write a backup of the ADB key, encrypted with a passphrase", Role: Operator, Idempotent: true, Streams: Download, Timeout: keyTimeout},
+			onKeys(exportKey),
+		),
+		define(
+			Definition{Name: "adb_key_import", Summary: "begin to replace the ADB key by that of a backup", Role: Operator, Streams: Upload, Timeout: keyTimeout},
+			onKeys(func(c *call, k Keys, a *PassphraseArgs) (any, error) { return k.ImportKey(c.pipes.In, a.Passphrase) }),
+		),
 	}
 }
 
-func (c *call) keys() (Keys, error) {
-	k, ok := c.rack.(Keys)
-	if !ok || c.actor.Via != viaSocket {
-		return nil, wire.Refuse(wire.Unsupported, map[string]any{"what": "work on the ADB key from anywhere but the board itself"})
-	}
-	return k, nil
-}
-
-func keyStatus(_ context.Context, c *call, _ *struct{}) (any, error) {
-	k, err := c.keys()
-	if err != nil {
-		return nil, err
-	}
-	return refused(k.KeyStatus())
-}
-
-func rotateKey(_ context.Context, c *call, _ *struct{}) (any, error) {
-	k, err := c.keys()
-	if err != nil {
-		return nil, err
-	}
-	return refused(k.RotateKey())
-}
-
-func askForKey(_ context.Context, c *call, args *SlotArgs) (any, error) {
-	k, err := c.keys()
-	if err != nil {
-		return nil, err
-	}
-	return refused(nil, k.AskForKey(args.Slot))
-}
-
-func finishKey(_ context.Context, c *call, args *FinishArgs) (any, error) {
-	k, err := c.keys()
-	if err != nil {
-		return nil, err
-	}
-	return refused(k.FinishKey(args.Force))
-}
-
-func exportKey(_ context.Context, c *call, args *PassphraseArgs) (any, error) {
-	k, err := c.keys()
-	if err != nil {
-		return nil, err
-	}
-	if err := k.ExportKey(c.pipes.Out, args.Passphrase); err != nil {
-		return refused(nil, err)
-	}
-	return refused(k.KeyStatus())
-}
-
-func importKey(_ context.Context, c *call, args *PassphraseArgs) (any, error) {
-	k, err := c.keys()
-	if err != nil {
-		return nil, err
-	}
-	return refused(k.ImportKey(c.pipes.In, args.Passphrase))
-}
-
-// refused gives the refusals for errors of package keyring.
-func refused(result any, err error) (any, error) {
-	switch {
-	case err == nil:
+// onKeys makes an action of work on the keys: it is for who is on the board, and its errors become refusals.
+func onKeys[A any](do func(*call, Keys, *A) (any, error)) func(context.Context, *call, *A) (any, error) {
+	return func(_ context.Context, c *call, args *A) (any, error) {
+		k, ok := c.rack.(Keys)
+		if !ok || c.actor.Via != viaSocket {
+			return nil, wire.Refuse(wire.Unsupported, map[string]any{"what": "work on the ADB key from anywhere but the board itself"})
+		}
+		result, err := do(c, k, args)
+		if err != nil {
+			return nil, keyRefusal(err)
+		}
 		return result, nil
-	case errors.Is(err, keyring.ErrChanging), errors.Is(err, keyring.ErrNotChanging), errors.Is(err, keyring.ErrSameKey), errors.Is(err, keyring.ErrMissing):
-		return nil, wire.Refuse(wire.Conflict, map[string]any{"reason": err.Error()})
-	case errors.Is(err, keyring.ErrPassphrase), errors.Is(err, keyring.ErrShort), errors.Is(err, keyring.ErrBackup):
-		return nil, badRequest("%s", err)
 	}
-	return nil, err
+}
+
+func exportKey(c *call, k Keys, a *PassphraseArgs) (any, error) {
+	if err := k.ExportKey(c.pipes.Out, a.Passphrase); err != nil {
+		return nil, err
+	}
+	return k.KeyStatus()
+}
+
+// keyRefusal is the refusal for an error of package keyring; another error stays as it is.
+func keyRefusal(err error) error {
+	switch {
+	case errors.Is(err, keyring.ErrChanging), errors.Is(err, keyring.ErrNotChanging), errors.Is(err, keyring.ErrSameKey), errors.Is(err, keyring.ErrMissing):
+		return wire.Refuse(wire.Conflict, map[string]any{"reason": err.Error()})
+	case errors.Is(err, keyring.ErrPassphrase), errors.Is(err, keyring.ErrShort), errors.Is(err, keyring.ErrBackup):
+		return badRequest("%s", err)
+	}
+	return err
 }

@@ -1,6 +1,7 @@
 package action
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -183,12 +184,7 @@ type IdentifyArgs struct {
 	Seconds int `json:"seconds,omitempty" doc:"how long, at most 600; 4 if not given"`
 }
 
-func (a *IdentifyArgs) validate() error {
-	if a.Seconds < 0 || a.Seconds > maxIdentify {
-		return fmt.Errorf("seconds must be from 1 to %d", maxIdentify)
-	}
-	return nil
-}
+func (a *IdentifyArgs) validate() error { return validSeconds(a.Seconds, maxIdentify) }
 
 // SignArgs are the arguments of sign.
 type SignArgs struct {
@@ -198,12 +194,7 @@ type SignArgs struct {
 
 func (a *SignArgs) slot() int { return a.Slot }
 
-func (a *SignArgs) validate() error {
-	if a.Seconds < 0 || a.Seconds > maxIdentify {
-		return fmt.Errorf("seconds must be from 1 to %d", maxIdentify)
-	}
-	return nil
-}
+func (a *SignArgs) validate() error { return validSeconds(a.Seconds, maxSign) }
 
 // SignEndArgs are the arguments of sign_end.
 type SignEndArgs struct {
@@ -213,15 +204,16 @@ type SignEndArgs struct {
 func (a *SignEndArgs) slot() int { return a.Slot }
 
 const (
-	powerTimeout   = 2 * time.Minute // two hubs before it, a cycle and the phones' return
-	maxQuarantine  = 7 * 24 * 3600   // seconds
-	usualRest      = time.Hour       // of a quarantine
-	maxIdentify    = 600             // seconds
-	usualIdentify  = 4 * time.Second
-	identifyMargin = time.Minute
-	rebootTimeout  = 5 * time.Minute
-	usualSign      = 2 * time.Minute
-	signTimeout    = 90 * time.Second // for a few phones to be tried, one after the other
+	powerTimeout    = 2 * time.Minute // two hubs before it, a cycle and the phones' return
+	maxQuarantine   = 7 * 24 * 3600   // seconds
+	usualQuarantine = time.Hour
+	maxIdentify     = 600 // seconds
+	usualIdentify   = 4 * time.Second
+	identifyMargin  = time.Minute
+	rebootTimeout   = 5 * time.Minute
+	maxSign         = 600 // seconds
+	usualSign       = 2 * time.Minute
+	signTimeout     = 90 * time.Second // for a few phones to be tried, one after the other
 )
 
 func careActions() []entry {
@@ -279,11 +271,7 @@ func quarantine(_ context.Context, c *call, a *QuarantineArgs) (any, error) {
 	if err := slotExists(c.rack, a.Slot); err != nil {
 		return nil, err
 	}
-	length := time.Duration(a.Seconds) * time.Second
-	if length == 0 {
-		length = usualRest
-	}
-	return Done{}, c.rack.Care().Quarantine(a.Slot, length, c.actor.Name, a.Reason)
+	return Done{}, c.rack.Care().Quarantine(a.Slot, lasting(a.Seconds, usualQuarantine), c.actor.Name, a.Reason)
 }
 
 // onSlot makes an action of what needs a slot and nothing else.
@@ -297,47 +285,52 @@ func onSlot(do func(Care, int) error) func(context.Context, *call, *SlotArgs) (a
 }
 
 func maintain(_ context.Context, c *call, a *MaintenanceArgs) (any, error) {
-	if a.Slot != 0 {
-		if err := slotExists(c.rack, a.Slot); err != nil {
-			return nil, err
-		}
+	if err := slotOrAll(c.rack, a.Slot); err != nil {
+		return nil, err
 	}
 	return Done{}, c.rack.Care().Maintain(a.Slot, !a.Off)
 }
 
 func identify(ctx context.Context, c *call, a *IdentifyArgs) (any, error) {
-	if a.Slot != 0 {
-		if err := slotExists(c.rack, a.Slot); err != nil {
-			return nil, err
-		}
+	if err := slotOrAll(c.rack, a.Slot); err != nil {
+		return nil, err
 	}
-	d := time.Duration(a.Seconds) * time.Second
-	if d == 0 {
-		d = usualIdentify
-	}
-	return c.rack.Care().Identify(ctx, a.Slot, d)
+	return c.rack.Care().Identify(ctx, a.Slot, lasting(a.Seconds, usualIdentify))
 }
 
 func sign(ctx context.Context, c *call, a *SignArgs) (any, error) {
-	if a.Slot != 0 {
-		if err := slotExists(c.rack, a.Slot); err != nil {
-			return nil, err
-		}
+	if err := slotOrAll(c.rack, a.Slot); err != nil {
+		return nil, err
 	}
-	d := time.Duration(a.Seconds) * time.Second
-	if d == 0 {
-		d = usualSign
-	}
-	return c.rack.Care().Sign(ctx, a.Slot, d)
+	return c.rack.Care().Sign(ctx, a.Slot, lasting(a.Seconds, usualSign))
 }
 
 func endSign(_ context.Context, c *call, a *SignEndArgs) (any, error) {
-	if a.Slot != 0 {
-		if err := slotExists(c.rack, a.Slot); err != nil {
-			return nil, err
-		}
+	if err := slotOrAll(c.rack, a.Slot); err != nil {
+		return nil, err
 	}
 	return Done{}, c.rack.Care().EndSign(a.Slot)
+}
+
+// slotOrAll is slotExists where 0 stands for the whole rack.
+func slotOrAll(r Rack, slot int) error {
+	if slot == 0 {
+		return nil
+	}
+	return slotExists(r, slot)
+}
+
+// lasting is how long somebody wants something, or what is usual where they do not say.
+func lasting(seconds int, usual time.Duration) time.Duration {
+	return cmp.Or(time.Duration(seconds)*time.Second, usual)
+}
+
+// validSeconds is for a number of seconds that may be left out.
+func validSeconds(n, most int) error {
+	if n < 0 || n > most {
+		return fmt.Errorf("seconds must be from 1 to %d", most)
+	}
+	return nil
 }
 
 // toucher is implemented by arguments of actions that need quiet.

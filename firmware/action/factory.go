@@ -32,5 +32,5 @@ func factoryReset(_ context.Context, c *call, args *FactoryResetArgs) (any, erro
 	if !args.Yes {
 		return nil, badRequest("a factory reset removes the identity, tasks, records of phones, skills and logs: confirm it with yes")
 	}
-	return struct{}{}, r.FactoryReset(c.actor.Name, args.ADBKey)
+	return Done{}, r.FactoryReset(c.actor.Name, args.ADBKey)
 }

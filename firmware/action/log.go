@@ -3,6 +3,8 @@ package action
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -32,7 +34,7 @@ const (
 
 func (a *LogArgs) validate() error {
 	if a.Last < 0 || a.Last > maxLast {
-		return badRequest("last must be from 1 to %d", maxLast)
+		return fmt.Errorf("last must be from 1 to %d", maxLast)
 	}
 	if a.Last == 0 {
 		a.Last = defaultLast
@@ -41,7 +43,7 @@ func (a *LogArgs) validate() error {
 		return nil
 	}
 	if err := a.level.UnmarshalText([]byte(a.Level)); err != nil {
-		return badRequest("level must be debug, info, warn or error")
+		return errors.New("level must be debug, info, warn or error")
 	}
 	return nil
 }

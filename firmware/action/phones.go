@@ -102,12 +102,7 @@ type HoldArgs struct {
 }
 
 // validate only keeps the number a duration; how long a hold may be is for the leases to say.
-func (a *HoldArgs) validate() error {
-	if a.Seconds < 0 || a.Seconds > maxSeconds {
-		return fmt.Errorf("seconds must be from 1 to %d", maxSeconds)
-	}
-	return nil
-}
+func (a *HoldArgs) validate() error { return validSeconds(a.Seconds, maxSeconds) }
 
 // Phones is the result of phones.
 type Phones struct {
@@ -312,11 +307,7 @@ func hold(_ context.Context, c *call, args *HoldArgs) (any, error) {
 	if err := slotExists(c.rack, args.Slot); err != nil {
 		return nil, err
 	}
-	d := time.Duration(args.Seconds) * time.Second
-	if args.Seconds == 0 {
-		d = c.leases.DefaultHold()
-	}
-	l, err := c.leases.Acquire(args.Slot, lease.Holder{Kind: lease.Hold, Who: c.actor.Name}, d)
+	l, err := c.leases.Acquire(args.Slot, lease.Holder{Kind: lease.Hold, Who: c.actor.Name}, lasting(args.Seconds, c.leases.DefaultHold()))
 	if err != nil {
 		return nil, err
 	}

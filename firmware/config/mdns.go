@@ -19,20 +19,20 @@ func (c *checker) mdns(conf *Config) {
 	if m.Name == "" {
 		key, m.Name = "mdns", conf.Rack.ID
 	}
-	if !m.Enabled || len(conf.Page.Doors()) == 0 || mdns.Valid(m.Name) || m.Name == "" { // a missing rack.id has its own fault
+	if !m.Enabled || len(conf.Page.Reachable()) == 0 || mdns.Valid(m.Name) || m.Name == "" { // a missing rack.id has its own fault
 		return
 	}
 	c.fault(key, `mdns.name, which is rack.id if it is left out, is %q: use 1 to 60 of a-z, 0-9 and -, not - at an end, or write enabled = false`, m.Name)
 }
 
-// Doors are the addresses of Listen that other machines may reach. An address of all zeros stands for all of them.
-func (p Page) Doors() []netip.AddrPort {
-	var doors []netip.AddrPort
+// Reachable are the addresses of Listen that other machines may reach. An address of all zeros stands for all of them.
+func (p Page) Reachable() []netip.AddrPort {
+	var all []netip.AddrPort
 	for _, address := range p.Listen {
-		host, port, fault := listenOn(address)
+		host, port, fault := listenAddress(address)
 		if fault == "" && !host.IsLoopback() {
-			doors = append(doors, netip.AddrPortFrom(host, port))
+			all = append(all, netip.AddrPortFrom(host, port))
 		}
 	}
-	return doors
+	return all
 }

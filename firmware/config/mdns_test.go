@@ -15,7 +15,7 @@ func TestTheNameOnTheLAN(t *testing.T) {
 		t.Fatal(err)
 	}
 	const open = "[page]\nlisten = [\"127.0.0.1:8080\", \":80\", \"[fe80::1%eth0]:81\", \"192.168.1.20:82\"]\n"
-	for _, c := range []struct{ name, text, want, doors, fault string }{
+	for _, c := range []struct{ name, text, want, reachable, fault string }{
 		{"that of the rack", open, "bench", "[[::]:80 [fe80::1%eth0]:81 192.168.1.20:82]", ""},
 		{"another", open + "[mdns]\nname = \"rack-7\"\n", "rack-7", "[[::]:80 [fe80::1%eth0]:81 192.168.1.20:82]", ""},
 		{"one that is none", open + "[mdns]\nname = \"Rack 7\"\n", "", "", `mdns.name, which is rack.id if it is left out, is "Rack 7": use`},
@@ -35,7 +35,7 @@ func TestTheNameOnTheLAN(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil || loaded.MDNS.Name != c.want || fmt.Sprint(loaded.Page.Doors()) != c.doors {
+		if err != nil || loaded.MDNS.Name != c.want || fmt.Sprint(loaded.Page.Reachable()) != c.reachable {
 			t.Errorf("%s: %v, %+v", c.name, err, loaded)
 		}
 	}

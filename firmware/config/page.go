@@ -56,7 +56,7 @@ func (c *checker) page(p *Page) {
 	}
 	taken := map[string]bool{}
 	for _, address := range p.Listen {
-		_, fault := listenAddress(address)
+		_, _, fault := listenAddress(address)
 		switch {
 		case fault != "":
 			c.fault("page.listen", `page.listen has %q: %s`, address, fault)
@@ -99,7 +99,7 @@ func (c *checker) metrics(m *Metrics) {
 		}
 		return
 	}
-	host, fault := listenAddress(m.Listen)
+	host, _, fault := listenAddress(m.Listen)
 	if fault != "" {
 		c.fault("metrics.listen", `metrics.listen is %q: %s`, m.Listen, fault)
 	} else if !host.IsLoopback() && m.TokenFile == "" {
@@ -112,14 +112,9 @@ func (c *checker) metrics(m *Metrics) {
 	}
 }
 
-// listenAddress reads an address to listen on: an IP address of this machine, or nothing for all of them, and a port.
-func listenAddress(address string) (host netip.Addr, fault string) {
-	host, _, fault = listenOn(address)
-	return host, fault
-}
-
-// listenOn is listenAddress with the port. Nothing is the address of all zeros of IPv6, which is for IPv4 too.
-func listenOn(address string) (host netip.Addr, port uint16, fault string) {
+// listenAddress reads an address to listen on: an IP address of this machine, or nothing for all of them, and a port. Nothing is
+// the address of all zeros of IPv6, which is for IPv4 too.
+func listenAddress(address string) (host netip.Addr, port uint16, fault string) {
 	const form = `write an address of this machine, or nothing for all of them, and a port, such as ":80" or "192.168.1.20:80"`
 	name, number, err := net.SplitHostPort(address)
 	if err != nil {

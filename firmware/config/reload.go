@@ -9,55 +9,52 @@ import (
 	"strings"
 )
 
-// Class says when a changed key counts.
-type Class int
+// class says when a changed key counts.
+type class int
 
 // Classes of keys. The zero value is no class: a key without one is a defect that a test finds.
 const (
-	Live    Class = iota + 1 // at a reload
-	Restart                  // after a restart: parts are built from it
+	live    class = iota + 1 // at a reload
+	restart                  // after a restart: parts are built from it
 )
 
 // classes has every key, and for arrays of tables the table.
-var classes = map[string]Class{
-	"log.level":        Live,
-	"control.max_hold": Live,
+var classes = map[string]class{
+	"log.level":        live,
+	"control.max_hold": live,
 
-	"rack.id": Restart, "rack.board": Restart, "rack.state": Restart, "rack.runtime": Restart,
-	"planner.transport": Restart, "planner.rules": Restart, "planner.pictures": Restart,
-	"planner.direct.provider": Restart, "planner.direct.model": Restart, "planner.direct.base_url": Restart,
-	"planner.direct.key_file": Restart, "planner.direct.timeout": Restart, "planner.direct.options": Restart,
-	"cloud.identity": Restart, "cloud.broker": Restart, "cloud.proxy": Restart,
-	"skills.enabled": Restart, "skills.agent_skills_paths": Restart, "skills.agent_skills_mode": Restart,
-	"skills.agent_skills_conflicts": Restart, "skills.poll_interval": Restart, "skills.server": Restart,
-	"skills.platform.url": Restart, "skills.platform.credential_file": Restart, "skills.platform.ca_file": Restart,
-	"skills.platform.keys": Restart, "skills.platform.rack": Restart, "skills.platform.subscription": Restart, "skills.platform.since": Restart,
-	"helpers.folder": Restart, "usb.enabled": Restart, "usb.sysfs": Restart, "stream": Restart, "log.format": Restart,
-	"control.socket": Restart, "control.group": Restart,
-	"health.battery.cable_drop": Restart, "health.battery.cable_time": Restart, "health.battery.cool_for": Restart, "health.battery.high": Restart,
-	"health.battery.hot_stops": Restart, "health.battery.interval": Restart, "health.battery.low": Restart, "health.battery.rest_for": Restart,
-	"health.battery.resume_hot": Restart, "health.battery.stop_hot": Restart, "health.battery.windows": Restart, "health.ladder.actions": Restart,
-	"health.ladder.clear_halt.per_day": Restart, "health.ladder.clear_halt.settle": Restart, "health.ladder.clear_halt.tries": Restart,
-	"health.ladder.enabled": Restart, "health.ladder.flaps": Restart, "health.ladder.hub_cycle.per_day": Restart,
-	"health.ladder.hub_cycle.settle": Restart, "health.ladder.hub_cycle.tries": Restart, "health.ladder.longest_wait": Restart,
-	"health.ladder.off_time": Restart, "health.ladder.patience": Restart, "health.ladder.port_cycle.per_day": Restart,
-	"health.ladder.port_cycle.settle": Restart, "health.ladder.port_cycle.tries": Restart, "health.ladder.proven_after": Restart,
-	"health.ladder.reboot.per_day": Restart, "health.ladder.reboot.settle": Restart, "health.ladder.reboot.tries": Restart,
-	"health.ladder.reopen.per_day": Restart, "health.ladder.reopen.settle": Restart, "health.ladder.reopen.tries": Restart,
-	"health.ladder.reset_models": Restart, "health.ladder.resync.per_day": Restart, "health.ladder.resync.settle": Restart,
-	"health.ladder.resync.tries": Restart, "health.ladder.usb_reset.per_day": Restart, "health.ladder.usb_reset.settle": Restart,
-	"health.ladder.usb_reset.tries": Restart, "health.phone.close_tcp": Live, "health.phone.key_lapse": Live, "health.phone.key_touch": Live,
-	"health.phone.storage_bytes": Live, "health.phone.storage_free": Live, "health.probe.confirm": Restart, "health.probe.fresh_for": Restart,
-	"health.probe.interval": Restart, "health.quarantine.first": Restart, "health.quarantine.longest": Restart, "health.rack.broker_after": Live,
-	"health.rack.clock_jump": Live, "health.rack.crash_window": Live, "health.rack.crashes": Live, "health.rack.database_full": Live,
-	"health.rack.disk_free": Live, "health.rack.disk_wear": Live, "health.rack.memory_free": Live, "health.rack.temperature": Live,
-	"watchdog.device": Restart, "watchdog.timeout": Restart,
-	"page.listen": Restart, "page.pin_file": Restart, "page.hosts": Restart, "mdns.enabled": Restart, "mdns.name": Restart, "metrics.listen": Restart, "metrics.token_file": Restart,
-	"mcp.enabled": Restart, "mcp.listen": Restart, "mcp.token_file": Restart, "mcp.permissions": Restart,
+	"rack.id": restart, "rack.board": restart, "rack.state": restart, "rack.runtime": restart,
+	"planner.transport": restart, "planner.rules": restart, "planner.pictures": restart,
+	"planner.direct.provider": restart, "planner.direct.model": restart, "planner.direct.base_url": restart,
+	"planner.direct.key_file": restart, "planner.direct.timeout": restart, "planner.direct.options": restart,
+	"cloud.identity": restart, "cloud.broker": restart, "cloud.proxy": restart,
+	"skills.enabled": restart, "skills.agent_skills_paths": restart, "skills.agent_skills_mode": restart,
+	"skills.agent_skills_conflicts": restart, "skills.poll_interval": restart, "skills.server": restart,
+	"skills.platform.url": restart, "skills.platform.credential_file": restart, "skills.platform.ca_file": restart,
+	"skills.platform.keys": restart, "skills.platform.rack": restart, "skills.platform.subscription": restart, "skills.platform.since": restart,
+	"helpers.folder": restart, "usb.enabled": restart, "usb.sysfs": restart, "stream": restart, "log.format": restart,
+	"control.socket": restart, "control.group": restart,
+	"health.battery.cable_drop": restart, "health.battery.cable_time": restart, "health.battery.cool_for": restart, "health.battery.high": restart,
+	"health.battery.hot_stops": restart, "health.battery.interval": restart, "health.battery.low": restart, "health.battery.rest_for": restart,
+	"health.battery.resume_hot": restart, "health.battery.stop_hot": restart, "health.battery.windows": restart, "health.ladder.actions": restart,
+	"health.ladder.clear_halt.per_day": restart, "health.ladder.clear_halt.settle": restart, "health.ladder.clear_halt.tries": restart,
+	"health.ladder.enabled": restart, "health.ladder.flaps": restart, "health.ladder.hub_cycle.per_day": restart,
+	"health.ladder.hub_cycle.settle": restart, "health.ladder.hub_cycle.tries": restart, "health.ladder.longest_wait": restart,
+	"health.ladder.off_time": restart, "health.ladder.patience": restart, "health.ladder.port_cycle.per_day": restart,
+	"health.ladder.port_cycle.settle": restart, "health.ladder.port_cycle.tries": restart, "health.ladder.proven_after": restart,
+	"health.ladder.reboot.per_day": restart, "health.ladder.reboot.settle": restart, "health.ladder.reboot.tries": restart,
+	"health.ladder.reopen.per_day": restart, "health.ladder.reopen.settle": restart, "health.ladder.reopen.tries": restart,
+	"health.ladder.reset_models": restart, "health.ladder.resync.per_day": restart, "health.ladder.resync.settle": restart,
+	"health.ladder.resync.tries": restart, "health.ladder.usb_reset.per_day": restart, "health.ladder.usb_reset.settle": restart,
+	"health.ladder.usb_reset.tries": restart, "health.phone.close_tcp": live, "health.phone.key_lapse": live, "health.phone.key_touch": live,
+	"health.phone.storage_bytes": live, "health.phone.storage_free": live, "health.probe.confirm": restart, "health.probe.fresh_for": restart,
+	"health.probe.interval": restart, "health.quarantine.first": restart, "health.quarantine.longest": restart, "health.rack.broker_after": live,
+	"health.rack.clock_jump": live, "health.rack.crash_window": live, "health.rack.crashes": live, "health.rack.database_full": live,
+	"health.rack.disk_free": live, "health.rack.disk_wear": live, "health.rack.memory_free": live, "health.rack.temperature": live,
+	"watchdog.device": restart, "watchdog.timeout": restart,
+	"page.listen": restart, "page.pin_file": restart, "page.hosts": restart, "mdns.enabled": restart, "mdns.name": restart, "metrics.listen": restart, "metrics.token_file": restart,
+	"mcp.enabled": restart, "mcp.listen": restart, "mcp.token_file": restart, "mcp.permissions": restart,
 }
-
-// ClassOf tells when a key counts; 0 for a key that there is not.
-func ClassOf(key string) Class { return classes[key] }
 
 // Changes are the keys whose values differ, by class and in order.
 type Changes struct {
@@ -75,7 +72,7 @@ func Compare(from, to *Config) Changes {
 	for _, key := range slices.Sorted(maps.Keys(before)) {
 		switch {
 		case reflect.DeepEqual(before[key], after[key]):
-		case classes[key] == Live:
+		case classes[key] == live:
 			c.Live = append(c.Live, key)
 		default:
 			c.Restart = append(c.Restart, key)

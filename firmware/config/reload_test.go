@@ -20,7 +20,7 @@ func TestEachKeyHasAClass(t *testing.T) {
 		t.Errorf("classes are for\n%v\nkeys are\n%v", have, want)
 	}
 	for key, class := range classes {
-		if class != Live && class != Restart {
+		if class != live && class != restart {
 			t.Errorf("%s has the class %d", key, class)
 		}
 	}
@@ -35,7 +35,7 @@ func TestTheDocumentNamesTheLiveKeys(t *testing.T) {
 	_, section, _ := strings.Cut(string(page), "### Reload")
 	section, _, _ = strings.Cut(section, "\n#")
 	for key, class := range classes {
-		if named := strings.Contains(section, "`"+key+"`"); named != (class == Live) {
+		if named := strings.Contains(section, "`"+key+"`"); named != (class == live) {
 			t.Errorf("%s is named: %t", key, named)
 		}
 	}

@@ -35,11 +35,29 @@ func Carry(p Plan) (Mark, bool, error) {
 		return m, false, err
 	}
 	p = p.resolved()
+	for _, s := range p.steps(m) {
+		if p.Step != nil {
+			if err := p.Step(s.name); err != nil {
+				return m, true, err
+			}
+		}
+		if err := s.do(); err != nil {
+			return m, true, fmt.Errorf("factory reset: %s: %w", s.name, err)
+		}
+	}
+	return m, true, nil
+}
+
+// step is one of a reset. It may be done again.
+type step struct {
+	name string
+	do   func() error
+}
+
+// steps are those of a reset, in their order.
+func (p Plan) steps(m Mark) []step {
 	fresh, database := filepath.Join(p.State, p.Database+".new"), filepath.Join(p.State, p.Database)
-	steps := []struct {
-		name string
-		do   func() error
-	}{
+	return []step{
 		{"note that the rack is not enrolled", func() error {
 			if p.Identity == "" {
 				return nil
@@ -82,17 +100,6 @@ func Carry(p Plan) (Mark, bool, error) {
 			return store.SyncFolder(p.State)
 		}},
 	}
-	for _, s := range steps {
-		if p.Step != nil {
-			if err := p.Step(s.name); err != nil {
-				return m, true, err
-			}
-		}
-		if err := s.do(); err != nil {
-			return m, true, fmt.Errorf("factory reset: %s: %w", s.name, err)
-		}
-	}
-	return m, true, nil
 }
 
 // sweep removes all of the state folder that does not stay.

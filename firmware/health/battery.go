@@ -33,7 +33,7 @@ type care struct {
 	notes    map[string]Finding // by what they are about
 	tcp      bool
 	faked    bool
-	acts     map[Rung][]time.Duration // of CloseTCP and Undump
+	acts     map[Rung][]time.Duration // of CloseTCP and BatteryReset
 }
 
 // level is a battery's, in percent, with its time.
@@ -219,8 +219,8 @@ func (k *Keeper) careWants(s *place, now time.Duration) (Rung, bool) {
 	switch {
 	case c.tcp && k.o.Config.Phone.CloseTCP && c.may(CloseTCP, now):
 		return CloseTCP, true
-	case c.faked && c.may(Undump, now):
-		return Undump, true
+	case c.faked && c.may(BatteryReset, now):
+		return BatteryReset, true
 	}
 	return 0, false
 }
@@ -236,7 +236,7 @@ func (c *care) done(r Rung, how Outcome, now time.Duration, conf Config) {
 		c.retry = now + time.Minute
 		return
 	}
-	if r == CloseTCP || r == Undump {
+	if r == CloseTCP || r == BatteryReset {
 		if c.acts == nil {
 			c.acts = map[Rung][]time.Duration{}
 		}

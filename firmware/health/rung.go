@@ -7,18 +7,18 @@ type Rung int
 
 // The ladder, from the mildest act to the harshest, then the acts of care.
 const (
-	Reopen    Rung = iota // close the link and open it again
-	Resync                // read what is left over, then greet again with CNXN: the protocol's own resync
-	ClearHalt             // after a real stall only: on a healthy endpoint it breaks Samsung S20 to S24 (AOSP issue 404741058)
-	Reset                 // USB reset of this device, for models that survive it
-	Reboot                // "reboot:" over adb
-	PortCycle             // power of the port off and on
-	HubCycle              // power of the whole hub off and on
-	Rest                  // power of the port off
-	Wake                  // power of the port on
-	CloseTCP              // adbd back to USB alone
-	Undump                // "dumpsys battery reset": end of faked readings
-	rungs                 // their number
+	Reopen       Rung = iota // close the link and open it again
+	Resync                   // read what is left over, then greet again with CNXN: the protocol's own resync
+	ClearHalt                // after a real stall only: on a healthy endpoint it breaks Samsung S20 to S24 (AOSP issue 404741058)
+	Reset                    // USB reset of this device, for models that survive it
+	Reboot                   // "reboot:" over adb
+	PortCycle                // power of the port off and on
+	HubCycle                 // power of the whole hub off and on
+	Rest                     // power of the port off
+	Wake                     // power of the port on
+	CloseTCP                 // adbd back to USB alone
+	BatteryReset             // "dumpsys battery reset": end of faked readings
+	rungs                    // their number
 )
 
 var rungNames = [rungs]string{"reopen", "resync", "clear_halt", "usb_reset", "reboot", "port_cycle", "hub_cycle", "rest", "wake", "close_tcp", "battery_reset"}

@@ -18,9 +18,7 @@ import (
 )
 
 const (
-	// MinPassphrase is the least length of a passphrase, in characters.
-	MinPassphrase = 12
-
+	minPassphrase = 12       // characters
 	maxBackup     = 64 << 10 // bytes of PEM
 	iterations    = 600_000  // of PBKDF2 with SHA-256, as OWASP's password storage cheat sheet has it
 	maxIterations = 10_000_000
@@ -33,7 +31,7 @@ const (
 // Errors of a backup. None quotes the backup or its passphrase.
 var (
 	ErrPassphrase = errors.New("the passphrase is not that of the backup, or the backup is damaged")
-	ErrShort      = fmt.Errorf("the passphrase is too short: use at least %d characters", MinPassphrase)
+	ErrShort      = fmt.Errorf("the passphrase is too short: use at least %d characters", minPassphrase)
 	ErrBackup     = errors.New("this is no backup of an ADB key that can be read: it takes PEM, encrypted PKCS#8 as rackctl adb-key export writes it, or the private key of adb")
 )
 
@@ -67,7 +65,7 @@ type (
 
 // Export writes the key, encrypted with a passphrase. While keys change there is no single key to keep: ErrChanging.
 func (r *Ring) Export(w io.Writer, passphrase string) error {
-	if utf8.RuneCountInString(passphrase) < MinPassphrase {
+	if utf8.RuneCountInString(passphrase) < minPassphrase {
 		return ErrShort
 	}
 	r.mu.Lock()

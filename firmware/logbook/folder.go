@@ -60,8 +60,7 @@ type write struct {
 }
 
 // OpenFolder removes what a crash has left half written. The folder is made with the first file, in a folder that is there
-// by then. What other processes wrote
-// within 24 hours counts as spent; a file from the future does so too.
+// by then. What other processes wrote within 24 hours counts as spent; a file from the future does so too.
 func OpenFolder(dir string, b Budget) (*Folder, error) {
 	if b.PerDay <= 0 {
 		b.PerDay = defaultPerDay

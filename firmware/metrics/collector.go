@@ -49,8 +49,8 @@ var (
 	}
 )
 
-// NewCollector returns the collector of a source.
-func NewCollector(s Source) prometheus.Collector { return collector{s} }
+// newCollector returns the collector of a source.
+func newCollector(s Source) prometheus.Collector { return collector{s} }
 
 type collector struct{ source Source }
 
@@ -82,7 +82,7 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 		out.gauge(alarm, one(slices.Contains(r.Alarms, a)), string(a))
 	}
 	out.gauge(running, float64(r.Running))
-	for _, e := range Endings() {
+	for _, e := range endings() {
 		out.counter(tasks, r.Tasks[e], string(e))
 	}
 	for part, n := range boundedParts(r.Restarts) {

@@ -3,7 +3,7 @@ package metrics
 import (
 	"crypto/sha256"
 	"crypto/subtle"
-	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -35,7 +35,7 @@ type Options struct {
 // There is a registry of its own behind each Handler.
 func Handler(o Options) http.Handler {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), NewCollector(o.Source))
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), newCollector(o.Source))
 	show := promhttp.HandlerFor(registry, promhttp.HandlerOpts{
 		ErrorLog: slog.NewLogLogger(o.Logger.Handler(), slog.LevelWarn), ErrorHandling: promhttp.HTTPErrorOnError,
 		MaxRequestsInFlight: scrapes, Timeout: scrapeTimeout,
@@ -72,7 +72,7 @@ func (o Options) allowed(r *http.Request) bool {
 	}
 	token, err := o.Token()
 	if token = strings.TrimSpace(token); err == nil && len(token) < minToken {
-		err = errors.New("it is shorter than 16 characters")
+		err = fmt.Errorf("it is shorter than %d characters", minToken)
 	}
 	if err != nil {
 		o.Logger.Warn("the token of /metrics cannot be used", "err", err)

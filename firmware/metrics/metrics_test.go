@@ -44,7 +44,7 @@ var (
 func gather(t *testing.T, s Source) (series map[string]float64, names []string) {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(NewCollector(s))
+	registry.MustRegister(newCollector(s))
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)
@@ -86,7 +86,7 @@ func TestEveryDocumentedMetricIsThereWithAndWithoutPhones(t *testing.T) {
 }
 
 func TestPromlintIsClean(t *testing.T) {
-	problems, err := testutil.CollectAndLint(NewCollector(full))
+	problems, err := testutil.CollectAndLint(newCollector(full))
 	if err != nil || len(problems) > 0 {
 		t.Errorf("%v, %v", problems, err)
 	}

@@ -63,7 +63,7 @@ type Hub struct {
 // Ending is how tasks end.
 type Ending string
 
-// Endings of tasks, as package action names them.
+// How tasks end, as package action names them.
 const (
 	Succeeded Ending = "succeeded"
 	Failed    Ending = "failed"
@@ -71,5 +71,5 @@ const (
 	Lost      Ending = "lost"
 )
 
-// Endings lists all of them.
-func Endings() []Ending { return []Ending{Succeeded, Failed, Cancelled, Lost} }
+// endings lists all of them.
+func endings() []Ending { return []Ending{Succeeded, Failed, Cancelled, Lost} }

@@ -4,15 +4,13 @@ import (
 	"bytes"
 	"fmt"
 	"html/template"
-	"strings"
 
-	"rsc.io/qr"
+	"phonerack/firmware/qrcode"
 )
 
 const (
 	maxAddresses = 6
 	maxAddress   = 200 // bytes; what a QR code of modest size holds
-	quiet        = 4   // modules of white around a QR code, ISO/IEC 18004
 )
 
 // Sign is what is shown.
@@ -28,7 +26,7 @@ var page = template.Must(template.New("sign").Parse(`<!DOCTYPE html>
 <style>body{background:#fff;color:#000;font:6vw sans-serif;margin:5vw;text-align:center;overflow-wrap:anywhere}svg{width:80vmin;height:80vmin}h1{font-size:9vw;margin:0}li{list-style:none;font-weight:bold}ul{padding:0}</style>
 <h1>{{.Rack}}</h1>
 <p>slot {{.Slot}} / 插槽 {{.Slot}}
-{{if .Code}}<p>{{.Code}}{{end}}
+{{with .Code}}<p><svg viewBox="0 0 {{.Size}} {{.Size}}" shape-rendering="crispEdges" role="img"><rect width="{{.Size}}" height="{{.Size}}" fill="#fff"/><path stroke="#000" d="{{.Path}}"/></svg>{{end}}
 {{if .Addresses}}<ul>{{range .Addresses}}<li>{{.}}{{end}}</ul>{{else}}<p>The rack has no network address. Connect its network cable. / 机架没有网络地址，请连接网线。{{end}}
 </html>
 `))
@@ -44,41 +42,19 @@ func (s Sign) HTML() ([]byte, error) {
 	data := struct {
 		Rack      string
 		Slot      int
-		Code      template.HTML
+		Code      *qrcode.Code // nil without an address
 		Addresses []string
-	}{s.Rack, s.Slot, "", addresses}
+	}{s.Rack, s.Slot, nil, addresses}
 	if len(addresses) > 0 {
-		code, err := Code(addresses[0])
+		code, err := qrcode.Draw(addresses[0])
 		if err != nil {
 			return nil, err
 		}
-		data.Code = template.HTML(code) // made of numbers alone
+		data.Code = &code
 	}
 	var out bytes.Buffer
 	if err := page.Execute(&out, data); err != nil {
 		return nil, fmt.Errorf("make the page: %w", err)
 	}
 	return out.Bytes(), nil
-}
-
-// Code is a QR code of the text as SVG, with its white margin.
-func Code(text string) (string, error) {
-	code, err := qr.Encode(text, qr.M)
-	if err != nil {
-		return "", fmt.Errorf("make a QR code: %w", err)
-	}
-	var path strings.Builder
-	for y := range code.Size {
-		for x := 0; x < code.Size; x++ {
-			begin := x
-			for x < code.Size && code.Black(x, y) {
-				x++
-			}
-			if x > begin {
-				fmt.Fprintf(&path, "M%d %dh%dv1h-%dz", begin, y, x-begin, x-begin)
-			}
-		}
-	}
-	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="%d %d %d %d" shape-rendering="crispEdges" role="img"><path fill="#fff" d="M-%d -%dh%dv%dh-%dz"/><path d="%s"/></svg>`,
-		-quiet, -quiet, code.Size+2*quiet, code.Size+2*quiet, quiet, quiet, code.Size+2*quiet, code.Size+2*quiet, code.Size+2*quiet, path.String()), nil
 }

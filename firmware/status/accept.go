@@ -2,6 +2,7 @@ package status
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -80,14 +81,7 @@ func language(header string) string {
 	return chosen
 }
 
-func spoken(lang string) bool {
-	for _, l := range wire.Languages() {
-		if l == lang {
-			return true
-		}
-	}
-	return false
-}
+func spoken(lang string) bool { return slices.Contains(wire.Languages(), lang) }
 
 const langCookie = "rack_lang"
 

@@ -3,6 +3,7 @@ package status
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -293,7 +294,7 @@ func (p *Page) because(w http.ResponseWriter, r *http.Request, why string) error
 // parse reads a form: only what browsers send, and only from the body.
 func parse(r *http.Request) error {
 	if err := r.ParseForm(); err != nil {
-		if _, ok := err.(*http.MaxBytesError); ok {
+		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 			return err
 		}
 		return wire.Refuse(wire.BadRequest, map[string]any{"reason": "the form cannot be read"})

@@ -416,7 +416,7 @@ func (d *desk) plain(t *testing.T) {
 	d.signIn(t)
 	d.open(t, "/slot/3")
 	d.submit(t, "#b-identify")
-	d.until(t, `document.querySelector('.done').innerText === 'The light blinks now.'`)
+	d.until(t, `document.querySelector('.done').innerText === 'Look for the light or the screen that blinks.'`)
 	if !strings.HasSuffix(d.rack.Calls(), `identify {"seconds":30,"slot":3}`) {
 		t.Error("nothing was done")
 	}

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -148,7 +149,7 @@ func (p *Page) putPictures(ctx context.Context, z *zip.Writer, snap Snapshot, fa
 		}
 		picture, err := p.o.Source.Picture(ctx, s.Number)
 		if err == nil && len(picture.JPEG) > room {
-			err = fmt.Errorf("no room left in the bundle")
+			err = errors.New("no room left in the bundle")
 		}
 		if err != nil {
 			fmt.Fprintf(faults, "picture of slot %d: %v\n", s.Number, err)

@@ -2,7 +2,6 @@ package status
 
 import (
 	"encoding/json"
-	"fmt"
 	"io/fs"
 	"log/slog"
 	"maps"
@@ -13,8 +12,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"rsc.io/qr"
 
 	"phonerack/firmware/action"
 	"phonerack/firmware/action/actiontest"
@@ -112,59 +109,6 @@ func usedKeys(t *testing.T) map[string]bool {
 		used["rung."+r.String()], used["event.recovery."+r.String()] = true, true
 	}
 	return used
-}
-
-// TestCodesDrawTheirText: the path of a code, painted, is the code.
-func TestCodesDrawTheirText(t *testing.T) {
-	for _, text := range []string{"HTTP://192.168.1.20/S/12", "HTTP://RACK7.LOCAL:8080/S/999", "http://[fe80::1]/S/1"} {
-		c, err := codeOf(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want, err := qr.Encode(text, qr.M)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := paint(t, c)
-		for y := range c.size {
-			for x := range c.size {
-				if dark := want.Black(x-quietZone, y-quietZone); got[[2]int{x, y}] != dark {
-					t.Fatalf("%s: (%d,%d) is dark: %v", text, x, y, !dark)
-				}
-			}
-		}
-	}
-}
-
-// paint fills the modules that a path goes through.
-func paint(t *testing.T, c code) map[[2]int]bool {
-	t.Helper()
-	dark := map[[2]int]bool{}
-	x, y := 0, 0
-	for _, step := range regexp.MustCompile(`[Mmh][0-9 .]+`).FindAllString(c.path, -1) {
-		var a, b int
-		switch step[0] {
-		case 'M':
-			if _, err := fmt.Sscanf(step, "M%d %d.5", &a, &b); err != nil {
-				t.Fatal(step, err)
-			}
-			x, y = a, b
-		case 'm':
-			if _, err := fmt.Sscanf(step, "m%d 0", &a); err != nil {
-				t.Fatal(step, err)
-			}
-			x += a
-		case 'h':
-			if _, err := fmt.Sscanf(step, "h%d", &a); err != nil {
-				t.Fatal(step, err)
-			}
-			for range a {
-				dark[[2]int{x, y}] = true
-				x++
-			}
-		}
-	}
-	return dark
 }
 
 func TestRedact(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"sync"
 
-	"rsc.io/qr"
+	"phonerack/firmware/qrcode"
 )
 
 // labelsPerSheet fill an A4 sheet, three by eight, and keep a page within its size.
@@ -23,8 +23,7 @@ type sheet struct {
 type label struct {
 	Slot *Slot
 	URL  string
-	Path string // of the code's dark modules, for an SVG path
-	Size int    // modules of a side, the quiet zone of four on each side included
+	Code qrcode.Code
 }
 
 // labels is the slot map to print: number, label, port and a code that leads to the slot's page.
@@ -32,7 +31,7 @@ func (p *Page) labels(w http.ResponseWriter, r *http.Request) error {
 	snap := p.o.Source.Snapshot()
 	v := p.view(r, "map.title", snap.Rack.Name)
 	from, page := pageOf(r, len(snap.Slots), labelsPerSheet)
-	b := sheet{Address: p.address(r), Number: page, Of: max(1, (len(snap.Slots)+labelsPerSheet-1)/labelsPerSheet)}
+	b := sheet{Address: address(r), Number: page, Of: max(1, (len(snap.Slots)+labelsPerSheet-1)/labelsPerSheet)}
 	if page > 1 {
 		b.Prev = page - 1
 	}
@@ -42,11 +41,10 @@ func (p *Page) labels(w http.ResponseWriter, r *http.Request) error {
 	for i := from; i < min(from+labelsPerSheet, len(snap.Slots)); i++ {
 		l := label{Slot: &snap.Slots[i], URL: b.Address + "/slot/" + strconv.Itoa(snap.Slots[i].Number)}
 		// Capitals only: then a code takes less than half of the modules, and is read from a small label.
-		code, err := codeOf(strings.ToUpper(b.Address) + "/S/" + strconv.Itoa(snap.Slots[i].Number))
-		if err != nil {
+		var err error
+		if l.Code, err = codeOf(strings.ToUpper(b.Address) + "/S/" + strconv.Itoa(snap.Slots[i].Number)); err != nil {
 			return err
 		}
-		l.Path, l.Size = code.path, code.size
 		b.Labels = append(b.Labels, l)
 	}
 	v.Body = b
@@ -61,13 +59,8 @@ func (p *Page) labels(w http.ResponseWriter, r *http.Request) error {
 	return p.answer(w, r, http.StatusOK, "map.html", v, map[string]any{"slots": places})
 }
 
-// address is what the rack is reached by.
-func (p *Page) address(r *http.Request) string {
-	if p.o.Address != nil {
-		if a := strings.TrimSuffix(p.o.Address(), "/"); a != "" {
-			return a
-		}
-	}
+// address is what the rack is asked for by: whoever prints the map has reached it so.
+func address(r *http.Request) string {
 	if r.TLS != nil {
 		return "https://" + r.Host
 	}
@@ -84,54 +77,25 @@ func pageOf(r *http.Request, length, each int) (from, page int) {
 	return (page - 1) * each, page
 }
 
-type code struct {
-	path string
-	size int
-}
-
-// codes of the last texts: an address has always the same.
+// drawn are the codes of the last texts: an address has always the same.
 var drawn = struct {
 	mu  sync.Mutex
-	all map[string]code // guarded by mu
-}{all: map[string]code{}}
+	all map[string]qrcode.Code // guarded by mu
+}{all: map[string]qrcode.Code{}}
 
-const (
-	maxDrawn  = 1000
-	quietZone = 4 // modules that stay white around a code (ISO/IEC 18004)
-)
+const maxDrawn = 1000
 
-// codeOf draws a QR code as runs of dark modules: a stroke as wide as a module through the middle of each row.
-func codeOf(text string) (code, error) {
+// codeOf draws a QR code, or takes the one that was drawn before.
+func codeOf(text string) (qrcode.Code, error) {
 	drawn.mu.Lock()
 	defer drawn.mu.Unlock()
 	if c, ok := drawn.all[text]; ok {
 		return c, nil
 	}
-	q, err := qr.Encode(text, qr.M)
+	c, err := qrcode.Draw(text)
 	if err != nil {
-		return code{}, err
+		return c, err
 	}
-	var b strings.Builder
-	for y := range q.Size {
-		end := -1 // of the last run of this row
-		for x := 0; x < q.Size; x++ {
-			if !q.Black(x, y) {
-				continue
-			}
-			start := x
-			for x < q.Size && q.Black(x, y) {
-				x++
-			}
-			if end < 0 {
-				b.WriteString("M" + strconv.Itoa(start+quietZone) + " " + strconv.Itoa(y+quietZone) + ".5")
-			} else {
-				b.WriteString("m" + strconv.Itoa(start-end) + " 0")
-			}
-			b.WriteString("h" + strconv.Itoa(x-start))
-			end = x
-		}
-	}
-	c := code{b.String(), q.Size + 2*quietZone}
 	if len(drawn.all) >= maxDrawn {
 		clear(drawn.all)
 	}

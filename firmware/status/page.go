@@ -28,9 +28,6 @@ type Options struct {
 	// Hosts are names and addresses of the rack besides those that its connections come in by, such as "rack7.local".
 	// It is asked with each request and may be nil.
 	Hosts func() []string
-	// Address is what the QR codes of the map begin with, such as "http://192.168.1.20"; the address that the map was
-	// asked for by when it is nil or gives "".
-	Address func() string
 }
 
 // Page serves the technician's page.

@@ -3,6 +3,7 @@ package status
 import (
 	"bytes"
 	"regexp"
+	"slices"
 )
 
 // redacted stands where a secret was.
@@ -59,12 +60,7 @@ func redact(text []byte, secrets ...string) []byte {
 }
 
 func (h hide) near(line []byte) bool {
-	for _, hint := range h.hints {
-		if bytes.Contains(line, []byte(hint)) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(h.hints, func(hint string) bool { return bytes.Contains(line, []byte(hint)) })
 }
 
 const shortestKey = 40 // digits: 20 bytes as hexadecimal, 30 as base64
@@ -87,6 +83,7 @@ func withoutKeys(out, line []byte) []byte {
 // run is the length of the digits that a text begins with, and whether they look like a key.
 func run(text []byte) (n int, key bool) {
 	hex, digit, upper, lower := true, false, false, false
+loop:
 	for _, c := range text {
 		switch {
 		case c >= '0' && c <= '9':
@@ -99,7 +96,7 @@ func run(text []byte) (n int, key bool) {
 			hex = false
 		case c == '=' && n >= shortestKey:
 		default:
-			return n, n >= shortestKey && (hex || digit && upper && lower)
+			break loop
 		}
 		n++
 	}

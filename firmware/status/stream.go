@@ -59,18 +59,16 @@ func (s *streams) enter(from netip.Addr) (leave func(), ok bool) {
 // heartbeat.
 func (p *Page) events(w http.ResponseWriter, r *http.Request) error {
 	s := p.sessions.of(r)
-	var logged <-chan struct{} // nil without the log
-	var ended <-chan struct{}
-	var seen uint64
+	var f follower
 	if r.URL.Query().Has("log") {
 		if s == nil {
 			return wire.Refuse(wire.PINNeeded, nil)
 		}
 		var err error
-		if seen, err = lastLine(r); err != nil {
+		if f.seen, err = lastLine(r); err != nil {
 			return err
 		}
-		logged, ended = closed, s.ended
+		f.logged, f.ended = closed, s.ended
 	}
 	leave, ok := p.streams.enter(remoteAddr(r))
 	if !ok {
@@ -78,13 +76,27 @@ func (p *Page) events(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer leave()
 
-	out := stream{w: w, control: http.NewResponseController(w)}
+	f.out = stream{w: w, control: http.NewResponseController(w)}
 	w.Header().Set("Content-Type", "text/event-stream")
-	changed := p.o.Source.Changed()
+	f.changed = p.o.Source.Changed()
 	// The browser's page may be older than the stream.
-	if !out.write("retry: 3000\nevent: change\ndata:\n\n") {
-		return nil
+	if f.out.write("retry: 3000\nevent: change\ndata:\n\n") {
+		f.run(r, p.o.Source, &p.sessions)
 	}
+	return nil
+}
+
+// follower writes what comes to one stream.
+type follower struct {
+	out     stream
+	changed <-chan struct{}
+	logged  <-chan struct{} // nil without the log
+	ended   <-chan struct{} // of the session that may see the log; nil without the log
+	seen    uint64          // number of the last line of the log that was sent
+}
+
+// run writes until the request or the session ends, the browser takes nothing more, or the stream is old.
+func (f *follower) run(r *http.Request, source Source, sessions *sessions) {
 	var told time.Time
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
@@ -93,35 +105,35 @@ func (p *Page) events(w http.ResponseWriter, r *http.Request) error {
 	for {
 		select {
 		case <-r.Context().Done():
-			return nil
-		case <-ended:
-			return nil
+			return
+		case <-f.ended:
+			return
 		case <-over.C:
-			return nil
+			return
 		case <-beat.C:
-			p.sessions.expire()
-			if !out.write(":\n\n") {
-				return nil
+			sessions.expire()
+			if !f.out.write(":\n\n") {
+				return
 			}
-		case <-changed:
+		case <-f.changed:
 			// What changes meanwhile is in the same word.
 			if !rest(r, max(together, changesGap-time.Since(told))) {
-				return nil
+				return
 			}
 			told = time.Now()
-			changed = p.o.Source.Changed()
-			if !out.write("event: change\ndata:\n\n") {
-				return nil
+			f.changed = source.Changed()
+			if !f.out.write("event: change\ndata:\n\n") {
+				return
 			}
-		case <-logged:
-			logged = p.o.Source.Logged()
-			lines := p.o.Source.Log(seen, maxLines)
+		case <-f.logged:
+			f.logged = source.Logged()
+			lines := source.Log(f.seen, maxLines)
 			if len(lines) == 0 {
 				continue
 			}
-			seen = lines[len(lines)-1].Seq
-			if !out.lines(lines) || !rest(r, changesGap) {
-				return nil
+			f.seen = lines[len(lines)-1].Seq
+			if !f.out.lines(lines) || !rest(r, changesGap) {
+				return
 			}
 		}
 	}

@@ -39,9 +39,6 @@ func FromEnvironment() *Manager {
 	return m
 }
 
-// Listens tells whether there is a manager.
-func (m *Manager) Listens() bool { return m.socket != "" }
-
 // Ready says that the service has started, or has reloaded; status is a line for people, "" for none.
 func (m *Manager) Ready(status string) error { return m.send("READY=1"+statusLine(status), nil) }
 

@@ -126,7 +126,7 @@ func TestWithoutAManagerNothingIsSent(t *testing.T) {
 	path := os.Getenv("NOTIFY_SOCKET")
 	t.Setenv("NOTIFY_SOCKET", "")
 	m := FromEnvironment()
-	if err := m.Ready(""); err != nil || m.Listens() {
+	if err := m.Ready(""); err != nil || m.Watches() {
 		t.Errorf("without systemd: %v", err)
 	}
 	if err := m.Watch(t.Context(), func() string { return "" }); err != nil {

@@ -10,8 +10,8 @@ func (m *Manager) Watches() bool { return m.socket != "" && m.period != 0 }
 
 // Watch feeds the manager's watchdog, at a third of its period, as long as late returns "". late is asked each time and
 // must not block: it says what makes no progress, and then the manager is not fed but told, once for each answer, and told
-// when that is over. Watch returns when ctx ends, at once if the manager has no watchdog, and with an error when the manager cannot be told for a
-// whole period.
+// when that is over. Watch returns when ctx ends, at once if the manager has no watchdog, and with an error when the manager
+// cannot be told for a whole period.
 func (m *Manager) Watch(ctx context.Context, late func() string) error {
 	if !m.Watches() {
 		return nil

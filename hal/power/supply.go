@@ -204,7 +204,7 @@ func (s *Supply) find(name string, by By) (*outlet, error) {
 	switch {
 	case i < 0:
 		return nil, fmt.Errorf("%s: %w", name, ErrNoOutlet)
-	case by != Person && s.Maintenance():
+	case s.still(by) != nil:
 		return nil, fmt.Errorf("switch %s: %w", name, ErrMaintenance)
 	}
 	return s.outlets[i], nil

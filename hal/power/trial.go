@@ -24,18 +24,27 @@ const (
 
 // turnOff takes the power of an outlet and looks for the effect. What the phones' batteries made of it is told when they are back.
 func (s *Supply) turnOff(ctx context.Context, o *outlet, by By) error {
-	before := s.config.Phones.Present(o.Slots)
-	hub := s.hubOf(o)
-	marked := s.mark(ctx, before)
-	if err := s.cutOff(ctx, o, by); err != nil && !errors.Is(err, errHubGone) {
+	before, hub, err := s.takePower(ctx, o, by)
+	if err != nil {
 		return err
 	}
-	s.begin(o, marked)
 	seen, err := s.watchOff(ctx, o, hub, before, s.config.Leave)
 	if err != nil {
 		return err
 	}
 	return s.conclude(o, before, seen, Unknown)
+}
+
+// takePower has the phones that are there say how they are, takes the power of an outlet, and begins the trial of it. It gives
+// those phones, and which one of its hub's the outlet was behind: the hub may go with its port.
+func (s *Supply) takePower(ctx context.Context, o *outlet, by By) (before []int, hub enumeration, err error) {
+	before, hub = s.config.Phones.Present(o.Slots), s.hubOf(o)
+	marked := s.mark(ctx, before)
+	if err := s.cutOff(ctx, o, by); err != nil && !errors.Is(err, errHubGone) {
+		return nil, hub, err
+	}
+	s.begin(o, marked)
+	return before, hub, nil
 }
 
 // mark has the phones say how their batteries are. Those that do not are no reason to wait for long.
@@ -81,13 +90,10 @@ func (s *Supply) cutOff(ctx context.Context, o *outlet, by By) error {
 
 // cycle takes the power and gives it back.
 func (s *Supply) cycle(ctx context.Context, o *outlet, by By) error {
-	before := s.config.Phones.Present(o.Slots)
-	hub := s.hubOf(o)
-	marked := s.mark(ctx, before)
-	if err := s.cutOff(ctx, o, by); err != nil && !errors.Is(err, errHubGone) {
+	before, hub, err := s.takePower(ctx, o, by)
+	if err != nil {
 		return err
 	}
-	s.begin(o, marked)
 	seen, watchErr := s.watchOff(ctx, o, hub, before, o.OffTime)
 	// From here on the outlet is off and must not stay so, whatever has ended.
 	finish, cancel := context.WithTimeout(context.WithoutCancel(ctx), board.MinOff+s.config.Silence+o.Settle+time.Minute)

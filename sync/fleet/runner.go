@@ -16,8 +16,9 @@ type Runner interface {
 	// Slots is every slot of the rack.
 	Slots() []Slot
 	// Prepare fetches what an attempt of a task with files needs, and wakes a phone
-	// that is asleep, before Start: nothing is written to the phone. ctx ends with the lease, and when the attempt is to
-	// end. What it refuses goes back, with the reason of a *wire.Refusal.
+	// that is asleep, before Start: nothing is written to the phone. ctx ends with
+	// the lease, and when the attempt is to end. What it refuses goes back, with the
+	// reason of a *wire.Refusal.
 	Prepare(ctx context.Context, a Assignment) error
 	// Start begins an attempt and returns at once. If it refuses, nothing was
 	// written to the phone; a *wire.Refusal says why not. It is called at most once

@@ -21,8 +21,8 @@ const (
 	Full               // the controller has no room for it: no number, no resources or no bandwidth is left
 )
 
-// A Message is what one record of the kernel's log says of USB.
-type Message struct {
+// A message is what one record of the kernel's log says of USB.
+type message struct {
 	Path    string  // port path; "" when it is about a controller
 	Trouble Trouble // of the port; NoTrouble when a device has come, or has left
 	Most    int     // devices that the controller supports, hubs included; 0 when the message is of a port
@@ -41,25 +41,25 @@ var (
 	moved          = regexp.MustCompile(`^(?:New USB device found, |USB disconnect, device number [0-9]+$)`)
 )
 
-// ParseRecord reads one record as /dev/kmsg gives it (Documentation/ABI/testing/dev-kmsg): false when it says nothing of a
+// parseRecord reads one record as /dev/kmsg gives it (Documentation/ABI/testing/dev-kmsg): false when it says nothing of a
 // port or a controller. What processes have written to the log counts for nothing.
-func ParseRecord(record []byte) (Message, bool) {
+func parseRecord(record []byte) (message, bool) {
 	if len(record) > maxRecord {
-		return Message{}, false
+		return message{}, false
 	}
 	line, _, _ := bytes.Cut(record, []byte{'\n'}) // the rest names the device in another way
 	head, text, ok := strings.Cut(string(line), ";")
 	if !ok {
-		return Message{}, false
+		return message{}, false
 	}
 	level, _, _ := strings.Cut(head, ",")
 	const severities = 8 // a number below it has the facility 0: the kernel itself
 	if n, err := strconv.ParseUint(level, 10, 16); err != nil || n >= severities {
-		return Message{}, false
+		return message{}, false
 	}
 	if m := controllerLine.FindStringSubmatch(text); m != nil {
 		most, err := strconv.Atoi(m[1])
-		return Message{Most: most}, err == nil && most > 0
+		return message{Most: most}, err == nil && most > 0
 	}
 	if m := portLine.FindStringSubmatch(text); m != nil {
 		path := m[2] + "." + m[3]
@@ -68,22 +68,22 @@ func ParseRecord(record []byte) (Message, bool) {
 		}
 		switch m[4] {
 		case "unable to enumerate USB device":
-			return Message{Path: path, Trouble: Unreadable}, true
+			return message{Path: path, Trouble: Unreadable}, true
 		case "couldn't allocate usb_device":
-			return Message{Path: path, Trouble: Full}, true
+			return message{Path: path, Trouble: Full}, true
 		}
-		return Message{}, false
+		return message{}, false
 	}
 	m := deviceLine.FindStringSubmatch(text)
 	switch {
 	case m == nil:
-		return Message{}, false
+		return message{}, false
 	case unreadable.MatchString(m[2]):
-		return Message{Path: m[1], Trouble: Unreadable}, true
+		return message{Path: m[1], Trouble: Unreadable}, true
 	case noRoom.MatchString(m[2]):
-		return Message{Path: m[1], Trouble: Full}, true
+		return message{Path: m[1], Trouble: Full}, true
 	}
-	return Message{Path: m[1]}, moved.MatchString(m[2])
+	return message{Path: m[1]}, moved.MatchString(m[2])
 }
 
 // Records is the kernel's log. Record gives the next record without waiting; io.EOF when there is none now.
@@ -111,14 +111,14 @@ func (t *Troubles) Read(log Records) error {
 		if err != nil {
 			return fmt.Errorf("read the kernel's log: %w", err)
 		}
-		if m, ok := ParseRecord(record); ok {
+		if m, ok := parseRecord(record); ok {
 			t.take(m)
 		}
 	}
 	return nil
 }
 
-func (t *Troubles) take(m Message) {
+func (t *Troubles) take(m message) {
 	switch {
 	case m.Path == "":
 		t.most = m.Most

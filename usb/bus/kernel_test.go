@@ -12,34 +12,34 @@ import (
 func TestWhatTheKernelSaysOfPorts(t *testing.T) {
 	for _, test := range []struct {
 		name, record string
-		want         Message
+		want         message
 		is           bool
 	}{
-		{"a port whose device was given up", "3,801,1200000,-;usb 1-1-port2: unable to enumerate USB device", Message{Path: "1-1.2", Trouble: Unreadable}, true},
-		{"a port of a root hub", "3,801,1200000,-;usb usb2-port4: unable to enumerate USB device", Message{Path: "2-4", Trouble: Unreadable}, true},
-		{"an attempt that failed", "3,77,5,-;usb 1-1.4.3: device descriptor read/64, error -71\n SUBSYSTEM=usb\n DEVICE=c189:9", Message{Path: "1-1.4.3", Trouble: Unreadable}, true},
-		{"no answer", "3,77,5,-;usb 1-1.4: device descriptor read/all, error -110", Message{Path: "1-1.4", Trouble: Unreadable}, true},
-		{"no address", "3,77,5,-;usb 1-1.4: device not accepting address 17, error -71", Message{Path: "1-1.4", Trouble: Unreadable}, true},
-		{"no configuration", "3,77,5,-;usb 1-1.4: can't read configurations, error -71", Message{Path: "1-1.4", Trouble: Unreadable}, true},
-		{"no number is left", "3,9,5,-;usb 1-1-port6: couldn't allocate usb_device", Message{Path: "1-1.6", Trouble: Full}, true},
-		{"no resources are left", "4,9,5,-;usb 1-1.5: Not enough host controller resources for new device state.", Message{Path: "1-1.5", Trouble: Full}, true},
-		{"no bandwidth is left", "4,9,5,-;usb 1-1.5: Not enough bandwidth for new device state.", Message{Path: "1-1.5", Trouble: Full}, true},
-		{"no memory for a configuration", "3,9,5,-;usb 1-1.5: can't set config #1, error -12", Message{Path: "1-1.5", Trouble: Full}, true},
-		{"a configuration that the phone refused", "3,9,5,-;usb 1-1.5: can't set config #1, error -32", Message{}, false},
-		{"the controller's bound", "3,9,5,-;xhci_hcd 0000:01:00.0: Max number of devices this xHCI host supports is 32.", Message{Most: 32}, true},
-		{"of a platform's controller", "3,9,5,-;xhci-hcd xhci-hcd.0: Max number of devices this xHCI host supports is 64.", Message{Most: 64}, true},
-		{"a device that came", "6,9,5,-;usb 1-1.5: New USB device found, idVendor=18d1, idProduct=4ee7, bcdDevice= 4.04", Message{Path: "1-1.5"}, true},
-		{"a device that left", "6,9,5,-;usb 1-1.5: USB disconnect, device number 4", Message{Path: "1-1.5"}, true},
-		{"something else", "6,9,5,-;usb 1-1.5: new high-speed USB device number 5 using xhci_hcd", Message{}, false},
-		{"words of a phone", "6,9,5,-;usb 1-1.5: Product: 1-1-port2: unable to enumerate USB device", Message{}, false},
-		{"words of a phone at the end", "6,9,5,-;usb 1-1.5: Product: x USB disconnect, device number 4", Message{}, false},
-		{"words of a process", "11,9,5,-;usb 1-1-port2: unable to enumerate USB device", Message{}, false},
-		{"no record", "usb 1-1-port2: unable to enumerate USB device", Message{}, false},
-		{"nothing", "", Message{}, false},
-		{"too long", "3,9,5,-;usb 1-1-port2: unable to enumerate USB device\n" + strings.Repeat("x", maxRecord), Message{}, false},
-		{"no port path", "3,9,5,-;usb 1-1.2.3.4.5.6.7.8-port1: unable to enumerate USB device", Message{}, false},
+		{"a port whose device was given up", "3,801,1200000,-;usb 1-1-port2: unable to enumerate USB device", message{Path: "1-1.2", Trouble: Unreadable}, true},
+		{"a port of a root hub", "3,801,1200000,-;usb usb2-port4: unable to enumerate USB device", message{Path: "2-4", Trouble: Unreadable}, true},
+		{"an attempt that failed", "3,77,5,-;usb 1-1.4.3: device descriptor read/64, error -71\n SUBSYSTEM=usb\n DEVICE=c189:9", message{Path: "1-1.4.3", Trouble: Unreadable}, true},
+		{"no answer", "3,77,5,-;usb 1-1.4: device descriptor read/all, error -110", message{Path: "1-1.4", Trouble: Unreadable}, true},
+		{"no address", "3,77,5,-;usb 1-1.4: device not accepting address 17, error -71", message{Path: "1-1.4", Trouble: Unreadable}, true},
+		{"no configuration", "3,77,5,-;usb 1-1.4: can't read configurations, error -71", message{Path: "1-1.4", Trouble: Unreadable}, true},
+		{"no number is left", "3,9,5,-;usb 1-1-port6: couldn't allocate usb_device", message{Path: "1-1.6", Trouble: Full}, true},
+		{"no resources are left", "4,9,5,-;usb 1-1.5: Not enough host controller resources for new device state.", message{Path: "1-1.5", Trouble: Full}, true},
+		{"no bandwidth is left", "4,9,5,-;usb 1-1.5: Not enough bandwidth for new device state.", message{Path: "1-1.5", Trouble: Full}, true},
+		{"no memory for a configuration", "3,9,5,-;usb 1-1.5: can't set config #1, error -12", message{Path: "1-1.5", Trouble: Full}, true},
+		{"a configuration that the phone refused", "3,9,5,-;usb 1-1.5: can't set config #1, error -32", message{}, false},
+		{"the controller's bound", "3,9,5,-;xhci_hcd 0000:01:00.0: Max number of devices this xHCI host supports is 32.", message{Most: 32}, true},
+		{"of a platform's controller", "3,9,5,-;xhci-hcd xhci-hcd.0: Max number of devices this xHCI host supports is 64.", message{Most: 64}, true},
+		{"a device that came", "6,9,5,-;usb 1-1.5: New USB device found, idVendor=18d1, idProduct=4ee7, bcdDevice= 4.04", message{Path: "1-1.5"}, true},
+		{"a device that left", "6,9,5,-;usb 1-1.5: USB disconnect, device number 4", message{Path: "1-1.5"}, true},
+		{"something else", "6,9,5,-;usb 1-1.5: new high-speed USB device number 5 using xhci_hcd", message{}, false},
+		{"words of a phone", "6,9,5,-;usb 1-1.5: Product: 1-1-port2: unable to enumerate USB device", message{}, false},
+		{"words of a phone at the end", "6,9,5,-;usb 1-1.5: Product: x USB disconnect, device number 4", message{}, false},
+		{"words of a process", "11,9,5,-;usb 1-1-port2: unable to enumerate USB device", message{}, false},
+		{"no record", "usb 1-1-port2: unable to enumerate USB device", message{}, false},
+		{"nothing", "", message{}, false},
+		{"too long", "3,9,5,-;usb 1-1-port2: unable to enumerate USB device\n" + strings.Repeat("x", maxRecord), message{}, false},
+		{"no port path", "3,9,5,-;usb 1-1.2.3.4.5.6.7.8-port1: unable to enumerate USB device", message{}, false},
 	} {
-		if got, is := ParseRecord([]byte(test.record)); is != test.is || is && got != test.want {
+		if got, is := parseRecord([]byte(test.record)); is != test.is || is && got != test.want {
 			t.Errorf("%s: %+v %v, want %+v %v", test.name, got, is, test.want, test.is)
 		}
 	}
@@ -100,7 +100,7 @@ func TestTroublesComeAndGo(t *testing.T) {
 func TestTroublesAreBounded(t *testing.T) {
 	var all Troubles
 	for n := range 3 * maxPorts {
-		all.take(Message{Path: fmt.Sprintf("1-%d.%d", n/100, n%100), Trouble: Full})
+		all.take(message{Path: fmt.Sprintf("1-%d.%d", n/100, n%100), Trouble: Full})
 	}
 	if len(all.ports) > maxPorts {
 		t.Errorf("%d ports", len(all.ports))
@@ -115,7 +115,7 @@ func FuzzParseRecord(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, record []byte) {
-		m, ok := ParseRecord(record)
+		m, ok := parseRecord(record)
 		if !ok {
 			return
 		}

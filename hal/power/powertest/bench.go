@@ -66,7 +66,6 @@ type port struct {
 	at       time.Time
 	comeback int  // times that power came back since the beginning
 	itself   bool // it is on because the power came back
-	lost     bool // the phone does not come back
 }
 
 // New makes a bench whose ports are on, with phones that are there.
@@ -192,7 +191,7 @@ func (b *Bench) Present(slots []int) (there []int) {
 	for _, p := range b.ports {
 		p.settle()
 		since := time.Since(p.at)
-		if p.Empty || p.lost || !p.NoEffect && (p.on && since < Enumerate || !p.on && since >= Leave) {
+		if p.Empty || !p.NoEffect && (p.on && since < Enumerate || !p.on && since >= Leave) {
 			continue
 		}
 		for _, s := range p.Slots {
@@ -203,13 +202,6 @@ func (b *Bench) Present(slots []int) (there []int) {
 	}
 	slices.Sort(there)
 	return there
-}
-
-// Lose makes the phones of an outlet stay away for good.
-func (b *Bench) Lose(outlet string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.port(outlet).lost = true
 }
 
 // Mark implements power.Phones.

@@ -15,8 +15,8 @@ import (
 // that only its count tells.
 const overFor = 10 * time.Minute
 
-// current watches for hubs that take too much: by a line of theirs, and by what the kernel counts at each of their ports.
-type current struct {
+// overcurrent watches for hubs that take too much current: by a line of theirs, and by what the kernel counts at each of their ports.
+type overcurrent struct {
 	hubs []board.Hub
 	usb  *power.USB
 	pins map[string]*gpio.Pin // active while a hub takes too much, by its name
@@ -32,10 +32,10 @@ type port struct {
 	number int
 }
 
-// watchCurrent takes the lines by which hubs say that they take too much.
-func (r *Rack) watchCurrent() {
-	c := &current{usb: &power.USB{Sysfs: r.config.USB.Sysfs}, pins: map[string]*gpio.Pin{}, counts: map[port]int{}, until: map[string]time.Duration{}}
-	r.current = c
+// watchOvercurrent takes the lines by which hubs say that they take too much.
+func (r *Rack) watchOvercurrent() {
+	c := &overcurrent{usb: &power.USB{Sysfs: r.config.USB.Sysfs}, pins: map[string]*gpio.Pin{}, counts: map[port]int{}, until: map[string]time.Duration{}}
+	r.overcurrent = c
 	if r.config.Board == nil || r.lines == nil {
 		return
 	}
@@ -54,8 +54,8 @@ func (r *Rack) watchCurrent() {
 	}
 }
 
-// over gives the names of the hubs that take too much, in order.
-func (c *current) over(now time.Duration) (hubs []string) {
+// hubsNow gives the names of the hubs that take too much, in order.
+func (c *overcurrent) hubsNow(now time.Duration) (hubs []string) {
 	for _, h := range c.hubs {
 		for _, path := range []string{h.Path, h.Companion} {
 			for n := range h.Ports {
@@ -79,7 +79,7 @@ func (c *current) over(now time.Duration) (hubs []string) {
 
 // grown tells whether the kernel has counted more at a port than when it was asked last. What it had counted before that is no
 // news, and a hub that comes anew begins at 0. A kernel that does not count, or a hub that is away, shows nothing.
-func (c *current) grown(p port) bool {
+func (c *overcurrent) grown(p port) bool {
 	n, ok, err := c.usb.OverCurrent(p.hub, p.number)
 	if err != nil || !ok {
 		return false
