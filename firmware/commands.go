@@ -121,7 +121,7 @@ const (
 )
 
 // blinkAll has every free phone blink, and tells which did. It fails only if none could.
-func (p phones) blinkAll(ctx context.Context, lasts time.Duration) ([]int, error) {
+func (p phones) blinkAll(ctx, coming context.Context, lasts time.Duration) ([]int, error) {
 	var (
 		mu      sync.Mutex // guards what follows
 		seen    = []int{}
@@ -130,7 +130,7 @@ func (p phones) blinkAll(ctx context.Context, lasts time.Duration) ([]int, error
 	)
 	for slot := range p.rack.slots {
 		blinked.Go(func() {
-			err := p.blink(ctx, slot, lasts)
+			err := p.blink(ctx, coming, slot, lasts)
 			mu.Lock()
 			defer mu.Unlock()
 			if err == nil {
@@ -148,13 +148,14 @@ func (p phones) blinkAll(ctx context.Context, lasts time.Duration) ([]int, error
 	return seen, nil
 }
 
-// blink makes a slot's screen dark and bright again and again, if nobody else has the phone.
-func (p phones) blink(ctx context.Context, slot int, lasts time.Duration) error {
+// blink makes a slot's screen dark and bright again and again, if nobody else has the phone. A phone that is on its way is waited for
+// until coming ends.
+func (p phones) blink(ctx, coming context.Context, slot int, lasts time.Duration) error {
 	s, ok := p.rack.slots[slot]
 	if !ok {
 		return wire.Refuse(wire.SlotUnknown, map[string]any{"slot": slot})
 	}
-	p.arrive(ctx, slot)
+	p.arrive(coming, slot)
 	l, err := s.usable()
 	if err != nil {
 		return err

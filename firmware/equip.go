@@ -43,9 +43,16 @@ func (all lights) set(c led.Condition, is bool) {
 	}
 }
 
-func (all lights) identify(d time.Duration) {
+// identify has them show themselves for d; end ends it before.
+func (all lights) identify(d time.Duration) (end func()) {
+	var ends []func()
 	for _, l := range all {
-		l.Identify(d)
+		ends = append(ends, l.Identify(d))
+	}
+	return func() {
+		for _, end := range ends {
+			end()
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package firmware
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -225,30 +226,33 @@ func (c *care) Retry(slot int) error {
 // Forget implements action.Care.
 func (c *care) Forget(slot int) error { return kept(c.keeper.Forget(slot)) }
 
-// Identify implements action.Care. Where an LED shows what is looked for, it is enough that this is seen.
+// Identify implements action.Care. Lights show themselves whoever has the phone; where there is one, it is enough that this is seen.
 func (c *care) Identify(ctx context.Context, slot int, d time.Duration) (action.Identified, error) {
-	seen := action.Identified{Slots: []int{}, Light: len(c.lights[0]) > 0}
-	shown := []lights{c.lights[0]}
-	if slot != 0 {
-		shown = append(shown, c.lights[slot])
-	}
-	for _, l := range shown {
-		l.identify(min(d, led.IdentifyFor))
-		defer l.identify(0)
+	seen := action.Identified{Slots: []int{}, Light: len(c.lights[0]) > 0, LED: slot != 0 && len(c.lights[slot]) > 0}
+	coming := ctx // that is waited for of a phone that is on its way
+	if seen.Light || seen.LED {
+		var cancel context.CancelFunc
+		coming, cancel = context.WithTimeout(ctx, min(d, led.IdentifyFor))
+		defer cancel()
+		for _, n := range slices.Compact([]int{0, slot}) {
+			defer c.lights[n].identify(d)()
+		}
 	}
 	p := phones{c.rack}
 	var err error
 	if slot != 0 {
-		if err = p.blink(ctx, slot, d); err == nil {
+		if err = p.blink(ctx, coming, slot, d); err == nil {
 			seen.Slots = append(seen.Slots, slot)
 		}
 	} else {
-		seen.Slots, err = p.blinkAll(ctx, d)
+		seen.Slots, err = p.blinkAll(ctx, coming, d)
 	}
-	slices.Sort(seen.Slots)
-	if err != nil && len(c.lights[slot]) > 0 {
-		pause(ctx, d)
-		err = nil
+	if coming == ctx || ctx.Err() != nil {
+		return seen, cmp.Or(context.Cause(ctx), err)
 	}
-	return seen, err
+	if err != nil && slot != 0 {
+		seen.Refusal = wire.From(err)
+	}
+	<-coming.Done()
+	return seen, context.Cause(ctx)
 }

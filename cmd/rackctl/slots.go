@@ -188,13 +188,31 @@ type identifyCommand struct {
 func (c identifyCommand) Run(s *session) error {
 	args := action.IdentifyArgs{RackSlotArgs: action.RackSlotArgs{Slot: c.Slot}, Seconds: seconds(c.For)}
 	return call(s, "identify", args, func(seen action.Identified) error {
-		light := ""
-		if seen.Light {
-			light = " and the rack's light"
-		}
-		_, err := fmt.Fprintf(s.stdout, "shown by slots %v%s\n", seen.Slots, light)
+		_, err := fmt.Fprintln(s.stdout, identified(seen, s.lang))
 		return err
 	})
+}
+
+// identified says what has shown itself, and why the phone that was asked for has not.
+func identified(seen action.Identified, lang string) string {
+	var by []string
+	if seen.Light {
+		by = append(by, "the rack's light")
+	}
+	if seen.LED {
+		by = append(by, "the slot's LED")
+	}
+	for _, n := range seen.Slots {
+		by = append(by, fmt.Sprintf("the phone in slot %d", n))
+	}
+	line := "shown by " + strings.Join(by, ", ")
+	if len(by) == 0 {
+		line = "shown by nothing: there is no light, and no phone is free"
+	}
+	if seen.Refusal != nil {
+		line += "; not by the phone: " + seen.Refusal.Sentence(lang)
+	}
+	return line
 }
 
 type signCommand struct {

@@ -5,6 +5,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"phonerack/firmware/action"
+	"phonerack/sync/wire"
 )
 
 func TestSlotsAreShownWithWhatToDo(t *testing.T) {
@@ -59,6 +63,20 @@ func TestActionsAreListedWithWhatTheyNeed(t *testing.T) {
 	} {
 		if !strings.Contains(columns(out), "\n"+want) {
 			t.Errorf("no %q in\n%s", want, columns(out))
+		}
+	}
+}
+
+func TestWhatHasShownItselfIsSaid(t *testing.T) {
+	busy := wire.Refuse(wire.SlotBusy, map[string]any{"slot": 1, "holder": "task t1", "until": time.Unix(0, 0)})
+	for want, seen := range map[string]action.Identified{
+		"shown by the rack's light, the phone in slot 2, the phone in slot 7":                 {Light: true, Slots: []int{2, 7}},
+		"shown by the slot's LED, the phone in slot 1":                                        {LED: true, Slots: []int{1}},
+		"shown by the rack's light, the slot's LED; not by the phone: " + busy.Sentence("en"): {Light: true, LED: true, Refusal: busy},
+		"shown by nothing: there is no light, and no phone is free":                           {},
+	} {
+		if got := identified(seen, "en"); got != want {
+			t.Errorf("%+v: %s, want %s", seen, got, want)
 		}
 	}
 }

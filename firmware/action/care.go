@@ -25,7 +25,8 @@ type Care interface {
 	EndQuarantine(slot int) error
 	// Maintain says whether hands are in a slot, or for 0 anywhere in the rack.
 	Maintain(slot int, on bool) error
-	// Identify has the rack's light, and the phone of a slot, or for 0 each that is free, show themselves. It blocks meanwhile.
+	// Identify has the rack's light and the LED of a slot, and the slot's phone if it is free, or for 0 each phone that is free, show
+	// themselves. It blocks meanwhile. Where there is a light, it is no error that no phone shows itself.
 	Identify(ctx context.Context, slot int, d time.Duration) (Identified, error)
 	// Sign has the screen of a slot's phone, or for 0 of the first that is free and well, show how the rack's page is reached. It
 	// returns when the screen shows it, which ends by itself after d, or as soon as anybody else wants the phone.
@@ -115,10 +116,12 @@ type Slots struct {
 	Slots []SlotHealth `json:"slots"`
 }
 
-// Identified are the slots whose phones have shown themselves, and whether the rack's light has.
+// Identified are the slots whose phones have shown themselves, and whether lights have.
 type Identified struct {
-	Slots []int `json:"slots"`
-	Light bool  `json:"light"`
+	Slots   []int         `json:"slots"`
+	Light   bool          `json:"light"`             // the rack's
+	LED     bool          `json:"led,omitempty"`     // the slot's own
+	Refusal *wire.Refusal `json:"refusal,omitempty"` // why the phone of the slot that was asked for has not; lights have
 }
 
 // Rebooted is the result of reboot.
@@ -244,7 +247,7 @@ func careActions() []entry {
 		define(act("slot_forget", "say that a slot is empty on purpose"), onSlot(Care.Forget)),
 		define(act("maintenance", "say that hands are inside: nothing is switched or restarted that nobody asks for"), maintain),
 		define(Definition{
-			Name: "identify", Summary: "show which rack this is by its light, and which phone by its screen", Role: Operator, Idempotent: true,
+			Name: "identify", Summary: "show which rack and slot this is by its lights, and which phone by its screen if it is free", Role: Operator, Idempotent: true,
 			Timeout: maxIdentify*time.Second + identifyMargin,
 		}, identify),
 		define(Definition{

@@ -25,6 +25,7 @@ type act struct {
 	when   func(Snapshot, *Slot) bool // it is shown; nil: always
 	// why tells what is against it now: the key of the page's words, "" for nothing; nil: nothing ever is.
 	why  func(Snapshot, *Slot) string
+	note func(Snapshot, *Slot) string       // what it will not do now, which is nothing against it: as why; nil: nothing ever
 	args func(form) (map[string]any, error) // besides slot; nil: none
 }
 
@@ -33,7 +34,7 @@ type form func(name string) string
 
 // acts are all that the page does.
 var acts = []act{
-	{name: "identify", action: "identify", slot: true, args: always("seconds", identifySeconds)},
+	{name: "identify", action: "identify", slot: true, note: darkScreen, args: always("seconds", identifySeconds)},
 	{name: "sign", action: "sign", slot: true, why: unready},
 	{name: "power_cycle", action: "power_cycle", slot: true, danger: true, why: powerless},
 	{name: "retry", action: "slot_retry", slot: true, why: noRetry},
@@ -121,6 +122,17 @@ func unready(snap Snapshot, s *Slot) string {
 	return ""
 }
 
+// darkScreen is why only lights show where a slot is.
+func darkScreen(_ Snapshot, s *Slot) string {
+	switch {
+	case s.Phone == nil || !s.Phone.Ready:
+		return "note.unready"
+	case s.Lease != nil:
+		return "note.leased"
+	}
+	return ""
+}
+
 func rackMaintenance(snap Snapshot, _ *Slot) string {
 	if snap.Rack.Maintenance {
 		return "why.rack_maintenance"
@@ -174,6 +186,7 @@ func (a act) reason(lang string, snap Snapshot, s *Slot) string {
 type button struct {
 	V         *view
 	Name, Why string // Why it cannot be pressed; "" if it can
+	Note      string // what it will not do now; "" for nothing
 	Danger    bool
 	Slot      int // 0: the whole rack
 	Next      string
@@ -192,6 +205,11 @@ func (v *view) buttons(snap Snapshot, s *Slot) []button {
 		}
 		if !v.SignedIn {
 			b.Why = say(v.Lang, "why.signed_out")
+		}
+		if a.note != nil && b.Why == "" {
+			if key := a.note(snap, s); key != "" {
+				b.Note = say(v.Lang, key)
+			}
 		}
 		all = append(all, b)
 	}

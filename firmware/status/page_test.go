@@ -303,8 +303,14 @@ func TestButtonsSayWhyTheyAreDisabled(t *testing.T) {
 	if !strings.Contains(body, `<button id="b-power_cycle" disabled aria-describedby="w-power_cycle">`) || !strings.Contains(body, `id="w-power_cycle">Slot 12 is busy`) {
 		t.Errorf("power off and on of a leased slot:\n%s", body)
 	}
-	if strings.Contains(body, `id="b-identify" disabled`) {
-		t.Error("identify cannot be pressed")
+	if !strings.Contains(body, `<button id="b-identify" aria-describedby="w-identify">`) || !strings.Contains(body, `id="w-identify">Somebody has the phone: its screen stays`) {
+		t.Errorf("identify of a leased slot cannot be pressed, or does not say that only lights show it:\n%s", body)
+	}
+	if body := b.ask("GET", "/slot/1", "").Body.String(); !strings.Contains(body, `id="w-identify">No phone here is ready`) {
+		t.Errorf("identify of an empty slot:\n%s", body)
+	}
+	if body := b.ask("GET", "/slot/3", "").Body.String(); !strings.Contains(body, `<button id="b-identify">`) {
+		t.Errorf("identify of a free phone says more than it has to:\n%s", body)
 	}
 	b.cookie = ""
 	if body = b.ask("GET", "/slot/3", "").Body.String(); !strings.Contains(body, `id="w-identify">Sign in with the PIN first.`) {

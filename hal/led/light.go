@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 )
@@ -37,7 +38,7 @@ type Light struct {
 
 	mu       sync.Mutex // guards what follows
 	is       [conditions]bool
-	identify time.Time // when it ends
+	asked    []*time.Time // when it ends for each who wants to see which rack this is
 	feedback Feedback
 	since    time.Time // when the present pattern began
 	shown    shown
@@ -74,12 +75,33 @@ func (l *Light) Set(c Condition, is bool) {
 	}
 }
 
-// Identify shows for d, at most IdentifyFor, which rack this is; 0 ends it.
-func (l *Light) Identify(d time.Duration) {
+// Identify shows for d, at most IdentifyFor, which rack this is; end ends it before. Several may ask at once, each for a time of their
+// own.
+func (l *Light) Identify(d time.Duration) (end func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.identify = time.Now().Add(max(0, min(d, IdentifyFor)))
+	now := time.Now()
+	l.asked = slices.DeleteFunc(l.asked, func(ends *time.Time) bool { return !now.Before(*ends) })
+	mine := now.Add(min(d, IdentifyFor))
+	l.asked = append(l.asked, &mine)
 	l.note()
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		mine = time.Time{}
+		l.note()
+	}
+}
+
+// identifies is when the last who asks has seen enough; long ago if nobody asks. l.mu is held.
+func (l *Light) identifies() time.Time {
+	var last time.Time
+	for _, ends := range l.asked {
+		if ends.After(last) {
+			last = *ends
+		}
+	}
+	return last
 }
 
 // Feedback shows how far a held button is; NoFeedback ends it.
@@ -110,7 +132,7 @@ func (l *Light) note() {
 
 // condition picks the most urgent one. l.mu is held.
 func (l *Light) condition(now time.Time) Condition {
-	if now.Before(l.identify) {
+	if now.Before(l.identifies()) {
 		return Identify
 	}
 	for c := Identify + 1; c < conditions; c++ {
@@ -155,7 +177,7 @@ func (l *Light) step(now time.Time) (Colour, time.Duration) {
 		stays = rewrite
 	}
 	if want.condition == Identify {
-		stays = min(stays, l.identify.Sub(now))
+		stays = min(stays, l.identifies().Sub(now))
 	}
 	return colour, stays
 }

@@ -195,16 +195,17 @@ func TestTheMostUrgentConditionIsShown(t *testing.T) {
 	}
 	all := Conditions()
 	slices.Reverse(all)
+	var end func()
 	for _, c := range all {
 		if c == Identify {
-			l.Identify(time.Second)
+			end = l.Identify(time.Second)
 		}
 		l.Set(c, true)
 		if l.Shows() != c {
 			t.Errorf("%v was set and %v is shown", c, l.Shows())
 		}
 	}
-	l.Identify(0)
+	end()
 	if l.Shows() != Fault {
 		t.Errorf("%v is shown after identify", l.Shows())
 	}
@@ -229,6 +230,29 @@ func TestIdentifyEndsByItself(t *testing.T) {
 			t.Errorf("the last alternation: %s", got)
 		}
 		w.stop()
+	})
+}
+
+// TestEachWhoAsksHasTheirOwnTime: who goes away, or wanted it for less, ends it for nobody else.
+func TestEachWhoAsksHasTheirOwnTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := New(OnPin(&line{}, false), nil, nil)
+		long := l.Identify(20 * time.Second)
+		l.Identify(time.Second)
+		l.Identify(time.Hour)()
+		time.Sleep(5 * time.Second)
+		if l.Shows() != Identify {
+			t.Errorf("shows %v", l.Shows())
+		}
+		l.Identify(2 * time.Second)
+		long()
+		if l.Shows() != Identify {
+			t.Errorf("shows %v", l.Shows())
+		}
+		time.Sleep(2 * time.Second)
+		if l.Shows() != conditions {
+			t.Errorf("shows %v when the last is over", l.Shows())
+		}
 	})
 }
 
