@@ -2,6 +2,7 @@ package firmware_test
 
 import (
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"phonerack/firmware"
 	"phonerack/firmware/action"
 	"phonerack/firmware/config"
+	"phonerack/firmware/factory"
 	"phonerack/firmware/health"
 	"phonerack/firmware/lease"
 	"phonerack/sync/wire"
@@ -325,4 +327,61 @@ func TestAKeyThatLapsesIsSaid(t *testing.T) {
 	}
 	clock.on(24 * time.Hour)
 	b.also(2, "key_lapsed")
+}
+
+// TestAPortThatIsDarkOnPurposeStaysSoOverRestartsAndKills of rackd, and a reset: it is switched when what it is dark for is over, and
+// by nothing before.
+func TestAPortThatIsDarkOnPurposeStaysSoOverRestartsAndKills(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		reading android.Reading
+		over    time.Duration
+	}{
+		"a charge window": {level(85), 4*time.Hour + time.Minute},
+		"heat":            {heat(380), 16 * time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			clock := &leap{}
+			var again firmware.Options
+			b, ports := newPorts(t, nil, charging, clock.use, func(o *firmware.Options) {
+				o.Outlets[0].Switch.(*socket).battery(test.reading)
+				o.Outlets[1].Switch.(*socket).battery(level(25))
+				again = *o
+			})
+			b.settled(ports[1], 1, health.Resting, "false")
+			b.health(2, health.Well)
+			restart := func(how string, between func()) {
+				state := b.config.Rack.State + "-" + how
+				copyState(t, b.config.Rack.State, state) // as a kill leaves it
+				b.stop()
+				if how != "kill" {
+					state = b.config.Rack.State
+				}
+				b.config.Rack.State = state
+				between()
+				b.run(again)
+				ports[2].plug()
+				b.health(2, health.Well)
+				time.Sleep(500 * time.Millisecond) // ten rounds
+				b.settled(ports[1], 1, health.Resting, "false")
+			}
+			restart("kill", func() {})
+			restart("restart", func() {})
+			restart("reset", func() {
+				if err := factory.Ask(b.config.Rack.State, "", factory.Mark{By: "kim"}); err != nil {
+					t.Fatal(err)
+				}
+				if did, err := firmware.FinishReset(b.config, "", slog.New(slog.DiscardHandler)); !did || err != nil {
+					t.Fatal(did, err)
+				}
+			})
+			ports[1].battery(level(25))
+			clock.on(test.over)
+			b.settled(ports[1], 1, health.Well, "false true")
+			if got := ports[2].switched(); got != "" {
+				t.Errorf("the neighbour's port was switched %s", got)
+			}
+		})
+	}
 }

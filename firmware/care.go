@@ -65,7 +65,7 @@ func (r *Rack) newCare(every time.Duration, kernel bus.Records) error {
 	}
 	for _, o := range r.outlets() {
 		if len(o.Slots) == 1 && !o.Wanted {
-			c.keeper.Powered(o.Slots[0], false)
+			c.keeper.FoundDark(o.Slots[0])
 		}
 	}
 	c.judge()
@@ -74,7 +74,7 @@ func (r *Rack) newCare(every time.Duration, kernel bus.Records) error {
 	}
 	for n := range r.slots {
 		if c.hands.has(n, darkened) {
-			c.keeper.Powered(n, false)
+			c.keeper.Darkened(n)
 		}
 	}
 	c.recall()

@@ -123,7 +123,7 @@ func (c *care) Power(ctx context.Context, slot int, hub, on bool) error {
 			if err := c.hands.set(n, darkened, true); err != nil {
 				return kept(err)
 			}
-			c.keeper.Powered(n, false) // it is not missed
+			c.keeper.Darkened(n) // it is not missed
 		}
 	}
 	err = switched(o, c.rack.power.Set(ctx, o.Name, on, power.Person))

@@ -11,6 +11,7 @@ import (
 
 	"phonerack/firmware/config"
 	"phonerack/firmware/factory"
+	"phonerack/firmware/health"
 	"phonerack/firmware/store"
 	"phonerack/hal/led"
 	"phonerack/sync/link"
@@ -109,10 +110,10 @@ func finishReset(c *config.Config, file string, log *slog.Logger, step func(stri
 	return did, err
 }
 
-// keepPower writes a new database that knows what is wanted of the phones' power, and nothing else. A database that cannot be
+// keepPower writes a new database that knows what is wanted of the phones' power and for what, and nothing else. A database that cannot be
 // read has nothing to say: then what the board file says is wanted.
 func keepPower(from, to string, log *slog.Logger) error {
-	kept := map[string]map[string][]byte{powerBucket: {}, maintenanceBucket: {}}
+	kept := map[string]map[string][]byte{powerBucket: {}, maintenanceBucket: {}, health.BucketName: {}}
 	old, err := store.Open(store.Options{Path: from, Logger: log})
 	switch {
 	case errors.Is(err, store.ErrLocked):
@@ -121,7 +122,13 @@ func keepPower(from, to string, log *slog.Logger) error {
 		log.Warn("what is wanted of the phones' power cannot be read", "err", err)
 	default:
 		for name, values := range kept {
-			if err := eachOf(old, name, func(k, v []byte) { values[string(k)] = append([]byte{}, v...) }); err != nil {
+			if err := eachOf(old, name, func(k, v []byte) {
+				if name != health.BucketName {
+					values[string(k)] = append([]byte{}, v...)
+				} else if of, ok := health.OfPower(string(k), v); ok {
+					values[string(k)] = of
+				}
+			}); err != nil {
 				log.Warn("what is wanted of the phones' power cannot be read", "err", err)
 			}
 		}

@@ -2,7 +2,6 @@ package firmware_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"io/fs"
 	"log/slog"
@@ -78,18 +77,8 @@ func TestAFactoryResetSwitchesNoPowerAndKeepsTheKey(t *testing.T) {
 	if after, err := os.ReadFile(filepath.Join(state, "adbkey")); err != nil || !bytes.Equal(after, key) {
 		t.Errorf("the ADB key has changed: %v", err)
 	}
-	ready := make(chan struct{})
-	again.OnReady = func() { close(ready) }
 	again.Dialer.(*cable).phones["1-1.1"] = nil // it has no power
-	rack, err := firmware.New(again)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- rack.Run(ctx) }()
-	<-ready
-	b.rack, b.cancel, b.ended = rack, cancel, ended
+	b.run(again)
 	ports[2].plug()
 	b.health(2, health.Well)
 	if s := b.health(1, health.Maintenance); s.Left != "power" || s.Power == nil || s.Power.On {

@@ -115,27 +115,35 @@ func newUSBBench(t *testing.T, c *cable, change ...func(*firmware.Options)) *ben
 	if err != nil {
 		t.Fatal(err)
 	}
-	ready := make(chan struct{})
 	o := firmware.Options{
-		Config: conf, Planner: conf.Scripted, Dialer: c, Watch: c.watch, Kernel: &dmesg{}, Logger: logger(t), OnReady: func() { close(ready) },
+		Config: conf, Planner: conf.Scripted, Dialer: c, Watch: c.watch, Kernel: &dmesg{}, Logger: logger(t),
 	}
 	for _, fn := range change {
 		fn(&o)
 	}
-	rack, err := firmware.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := &bench{t: t, config: conf, rack: rack, Client: &control.Client{Socket: conf.Control.Socket}, ended: make(chan error, 1)}
-	var ctx context.Context
-	ctx, b.cancel = context.WithCancel(context.Background())
-	go func() { b.ended <- rack.Run(ctx) }()
-	<-ready
+	b := &bench{t: t, config: conf, Client: &control.Client{Socket: conf.Control.Socket}}
+	b.run(o)
 	t.Cleanup(func() {
 		b.stop()
 		c.served.Wait()
 	})
 	return b
+}
+
+// run starts a rack of these options, the first one or the one after.
+func (b *bench) run(o firmware.Options) {
+	b.t.Helper()
+	ready := make(chan struct{})
+	o.OnReady = func() { close(ready) }
+	rack, err := firmware.New(o)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- rack.Run(ctx) }()
+	<-ready
+	b.rack, b.cancel, b.ended = rack, cancel, ended
 }
 
 func TestPhonesOnTheBus(t *testing.T) {

@@ -16,24 +16,25 @@ const (
 
 // care is what is done for a phone besides healing it.
 type care struct {
-	power    bool          // the port is on, as far as is known
-	wake     time.Duration // when the power comes back
-	relight  bool          // the phone stayed, or came back by itself: the power that it has is to be wanted again
-	drained  time.Duration // until when the power stays off: nothing helped against a phone that hangs
-	wantRest bool
-	wanted   bool          // somebody waits for the phone
-	retry    time.Duration // no act of care before it
-	hot      bool          // from stop_hot until resume_hot
-	charging bool          // from low until high
-	hotStops []time.Duration
-	top      level // the highest level while it was powered, for the cable
-	heard    time.Duration
-	spoken   bool               // heard holds a time
-	findings []Finding          // computed from notes
-	notes    map[string]Finding // by what they are about
-	tcp      bool
-	faked    bool
-	acts     map[Rung][]time.Duration // of CloseTCP and BatteryReset
+	power     bool          // the port is on, as far as is known
+	dark      *dark         // what the port is switched off for, also before it is; nil if it is on
+	undecided time.Duration // a port that was found off at the start has no power before a look at its slot, or before then
+	relight   bool          // the phone stayed, or came back by itself: the power that it has is to be wanted again
+	drained   time.Duration // until when the power stays off: nothing helped against a phone that hangs
+	wantRest  bool
+	wanted    bool          // somebody waits for the phone
+	retry     time.Duration // no act of care before it
+	hot       bool          // from stop_hot until resume_hot
+	charging  bool          // from low until high
+	hotStops  []time.Duration
+	top       level // the highest level while it was powered, for the cable
+	heard     time.Duration
+	spoken    bool               // heard holds a time
+	findings  []Finding          // computed from notes
+	notes     map[string]Finding // by what they are about
+	tcp       bool
+	faked     bool
+	acts      map[Rung][]time.Duration // of CloseTCP and BatteryReset
 }
 
 // level is a battery's, in percent, with its time.
@@ -44,7 +45,13 @@ type level struct {
 
 // Battery takes what a phone says of its battery.
 func (k *Keeper) Battery(slot int, b phone.Battery) {
-	k.with(slot, func(s *place, now time.Duration) { s.care.read(s.Slot, b, now, k.o.Config.Battery) })
+	k.with(slot, func(s *place, now time.Duration) {
+		hot, charging := s.care.hot, s.care.charging
+		s.care.read(s.Slot, b, now, k.o.Config.Battery)
+		if s.care.hot != hot || s.care.charging != charging && k.o.Config.Battery.Windows {
+			s.dirty = true // a restart must not end a charge half-way, nor wake what is hot
+		}
+	})
 }
 
 // Wanted notes that somebody waits for the slot's phone: its power comes back early.
@@ -68,10 +75,11 @@ func (k *Keeper) Resting(slot int) (serial string, hot, is bool) {
 	return serial, s.care.hot, k.stateNow(s) == Resting
 }
 
-// Powered tells how the port is found at the start. One that is off is switched on.
-func (k *Keeper) Powered(slot int, is bool) {
+// Darkened tells that a person has the port switched off. As long as the slot is left alone for it, it stays so.
+func (k *Keeper) Darkened(slot int) {
 	k.with(slot, func(s *place, now time.Duration) {
-		s.care.power, s.care.wake, s.care.relight = is, now, false
+		s.care.power, s.care.relight, s.care.undecided = false, false, 0
+		s.care.dark = &dark{ends: now}
 	})
 }
 
@@ -82,7 +90,8 @@ func (k *Keeper) Lit(slot int) {
 			return
 		}
 		s.care.drained = 0
-		s.care.done(Wake, Done, now, k.o.Config)
+		s.care.done(Wake, Done, now)
+		s.dirty = true
 		k.mute(s, now+k.o.Config.Ladder.PortCycle.Settle.of())
 	})
 }
@@ -204,7 +213,7 @@ func (k *Keeper) careWants(s *place, now time.Duration) (Rung, bool) {
 	switch {
 	case now < c.retry:
 	case !c.power:
-		return Wake, now >= max(c.wake, c.drained) || early
+		return Wake, c.over(now) || early
 	case c.relight: // else what switches ports takes it again and again
 		return Wake, true
 	case !s.PortPower || s.notCut:
@@ -230,8 +239,11 @@ func (c *care) may(r Rung, now time.Duration) bool {
 }
 
 // done notes how an act of care ended.
-func (c *care) done(r Rung, how Outcome, now time.Duration, conf Config) {
+func (c *care) done(r Rung, how Outcome, now time.Duration) {
 	c.retry = now + careRetry
+	if r == Rest && how != Done {
+		c.dark = nil // it has its power
+	}
 	if how == Refused {
 		c.retry = now + time.Minute
 		return
@@ -247,14 +259,11 @@ func (c *care) done(r Rung, how Outcome, now time.Duration, conf Config) {
 		return
 	}
 	c.retry, c.wantRest, c.top, c.relight = 0, false, level{}, false
-	c.power = r == Wake
-	rest := conf.Battery.RestFor.of()
-	if c.hot {
-		rest = conf.Battery.CoolFor.of()
+	if r == Wake {
+		c.lightUp()
+		return
 	}
-	if c.wake = now + rest; now < c.drained {
-		c.wake = c.drained
-	}
+	c.power = false
 }
 
 // drain keeps the power off until a time.
@@ -263,7 +272,10 @@ func (c *care) drain(until time.Duration) { c.drained = until }
 // release ends a drain.
 func (c *care) release(now time.Duration) {
 	if c.drained > now {
-		c.drained, c.wake = 0, now
+		c.drained = 0
+		if c.dark != nil {
+			c.dark.ends = now
+		}
 	}
 }
 

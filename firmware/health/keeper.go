@@ -194,6 +194,7 @@ func (k *Keeper) Look(slot int, l Look) {
 		return
 	}
 	now := k.o.Now()
+	s.care.undecided = 0
 	if l.Greet == GreetOK && l.Phone != "" && bySerial+l.Phone == s.phone {
 		s.care.heard, s.care.spoken = now, true // it took the key, whatever else the look is worth
 	}
@@ -236,7 +237,8 @@ func (k *Keeper) uncut(s *place, l Look) bool {
 	if s.present++; s.present < max(k.o.Config.Probe.Confirm, stayed) {
 		return false
 	}
-	s.care.power, s.care.relight, s.notCut, s.present = true, true, true, 0
+	s.care.lightUp()
+	s.care.relight, s.notCut, s.present, s.dirty = true, true, 0, true
 	return true
 }
 

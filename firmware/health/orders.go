@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Orders gives out what is to be done now. Each order counts from here on, and is on disk if it is one of power or a
+// Orders gives out what is to be done now. Each order counts from here on, and is on disk if it takes power or is a
 // reboot or reset; it holds its hub until Done, or until a bound has passed. If the records cannot be written, nothing
 // is given out.
 func (k *Keeper) Orders() ([]Order, error) {
@@ -47,7 +47,7 @@ func (k *Keeper) decide() ([]Order, Remembered) {
 			continue
 		}
 		given = append(given, k.give(s, rung, now))
-		if rung >= Reset && rung.ladder() {
+		if rung >= Reset && rung.ladder() || rung == Rest {
 			r.Slots[s.Slot] = k.record(s)
 		}
 	}
@@ -72,12 +72,12 @@ func (k *Keeper) expire(now time.Duration, r Remembered) {
 
 // overdue adds the records that have changed without an order.
 func (k *Keeper) overdue(r Remembered) {
+	_, trusted := k.o.Wall()
 	for _, s := range k.slots {
-		if s.dirty {
+		if d := s.care.dark; s.dirty || trusted && d != nil && d.why != "" && !d.dated {
 			r.Slots[s.Slot] = k.record(s)
 		}
 	}
-	_, trusted := k.o.Wall()
 	for phone, q := range k.phones {
 		if q.dirty || trusted && q.ends != 0 && !q.dated {
 			r.Phones[phone] = k.phoneRecord(phone)
@@ -212,6 +212,9 @@ func (k *Keeper) give(s *place, rung Rung, now time.Duration) Order {
 			}
 		}
 	}
+	if rung == Rest {
+		k.darken(s, now)
+	}
 	k.write(s, rung, now)
 	s.hub.busy = &o
 	k.o.Log.Info("recovery acts on a phone", "slot", s.Slot, "act", rung.String(), "why", string(s.confirmed), "try", s.ladder.tries, "phone", s.phone)
@@ -258,7 +261,8 @@ func (k *Keeper) finish(o Order, how Outcome, now time.Duration) {
 	}
 	if !o.Rung.ladder() {
 		off := !s.care.power
-		s.care.done(o.Rung, how, now, k.o.Config)
+		s.care.done(o.Rung, how, now)
+		s.dirty = s.dirty || o.Rung == Rest && how != Done || o.Rung == Wake && how == Done // what its port is dark for is over
 		if off && o.Rung == Wake && how == Done {
 			k.mute(s, now+k.o.Config.Ladder.PortCycle.Settle.of())
 		}

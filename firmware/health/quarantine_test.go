@@ -189,7 +189,7 @@ func TestAPhoneDrainsNoLongerThanItsQuarantine(t *testing.T) {
 		b.pass(15 * time.Minute) // quarantine for half an hour, power off
 		b.acts, b.trusted = nil, clock
 		b.restart(2 * time.Hour)
-		b.Powered(1, false)
+		b.FoundDark(1)
 		b.pass(time.Minute)
 		b.trusted = true
 		b.pass(30 * time.Second)

@@ -37,6 +37,15 @@ type SlotRecord struct {
 	Phone string      `json:"phone,omitempty"`
 	Model string      `json:"model,omitempty"`
 	Acts  []ActRecord `json:"acts,omitempty"` // oldest first
+
+	Dark     *DarkRecord `json:"dark,omitempty"`
+	Hot      bool        `json:"hot,omitempty"`      // from stop_hot until resume_hot
+	Charging bool        `json:"charging,omitempty"` // from low until high, with windows
+}
+
+// zero tells whether there is nothing to be remembered.
+func (s SlotRecord) zero() bool {
+	return s.Phone == "" && len(s.Acts) == 0 && s.Dark == nil && !s.Hot && !s.Charging
 }
 
 // ActRecord is one act.
@@ -89,7 +98,7 @@ func (r *Records) Load() (Remembered, error) {
 func (r *Records) Save(changed Remembered) error {
 	return r.bucket.Update(func(b *bolt.Bucket) error {
 		for slot, s := range changed.Slots {
-			if err := put(b, bySlot+strconv.Itoa(slot), s, s.Phone == "" && len(s.Acts) == 0); err != nil {
+			if err := put(b, bySlot+strconv.Itoa(slot), s, s.zero()); err != nil {
 				return err
 			}
 		}
@@ -144,7 +153,7 @@ func (k *Keeper) record(s *place) SlotRecord {
 	s.dirty = false
 	now := k.o.Now()
 	wall, trusted := k.o.Wall()
-	r := SlotRecord{Phone: s.phone, Model: s.model}
+	r := SlotRecord{Phone: s.phone, Model: s.model, Dark: k.darkRecord(s, now), Hot: s.care.hot, Charging: s.care.charging && k.o.Config.Battery.Windows}
 	for _, e := range s.ledger {
 		a := ActRecord{Act: e.rung.String(), Unix: e.unix, How: e.how}
 		if a.Unix == 0 && trusted && e.number != 0 {
@@ -183,6 +192,11 @@ func (k *Keeper) recall(r Remembered, now time.Duration) {
 			continue
 		}
 		s.phone, s.model = record.Phone, record.Model
+		s.care.hot, s.care.charging = record.Hot, record.Charging
+		s.care.note("heat", pick(record.Hot, "battery_hot"), map[string]any{"slot": n})
+		if record.Dark != nil {
+			k.recallDark(s, record.Dark, now)
+		}
 		for _, a := range record.Acts[max(0, len(record.Acts)-ledgerMax):] {
 			rung, ok := rungOf(a.Act)
 			if !ok {
@@ -237,6 +251,7 @@ func (k *Keeper) date(now time.Duration) {
 	}
 	for _, s := range k.slots {
 		past(s.ledger)
+		s.care.dark.date(now, wall)
 	}
 	for _, h := range k.hubs {
 		past(h.cycles)
