@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -619,6 +620,56 @@ func TestConcurrencyIsNeverExceeded(t *testing.T) {
 				if r.bench.Powered(s.Name) != s.Wanted && s.Cut != power.ResetsHub { // with which nobody fights
 					rt.Errorf("%s is wanted on: %v", s.Name, s.Wanted)
 				}
+			}
+		})
+	})
+}
+
+// hanging are phones that are there and do not say how their batteries are before the question is given up.
+type hanging struct {
+	*powertest.Bench
+	asked atomic.Int32
+}
+
+// Charged implements power.Phones.
+func (h *hanging) Charged(ctx context.Context, _ []int, _, _ time.Time) (power.Answer, bool) {
+	h.asked.Add(1)
+	<-ctx.Done()
+	return power.Unknown, false
+}
+
+// TestAPhoneThatHangsIsAskedAFewTimesAndHoldsUpNothing: what it would say of a cycle is not waited for, and another hub is put right
+// meanwhile.
+func TestAPhoneThatHangsIsAskedAFewTimesAndHoldsUpNothing(t *testing.T) {
+	bubble(t, append(hub("A", "1-1", 1), hub("B", "1-2", 1)...), func(r *rack) {
+		phones := &hanging{Bench: r.bench}
+		var err error
+		r.Supply, err = power.New(power.Config{Outlets: r.bench.Outlets(offTime, settle), Concurrent: 2, Store: r.store, Phones: phones, Hubs: r.bench})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.run(func() {
+			if err := r.Set(r.t.Context(), "B1", false, power.Person); err != nil {
+				t.Fatal(err)
+			}
+			began := time.Now()
+			if err := r.Cycle(r.t.Context(), "A1", power.Person); err != nil {
+				t.Fatal(err)
+			}
+			if took := time.Since(began); took > offTime+settle+16*time.Second {
+				t.Errorf("the cycle took %v", took)
+			}
+			r.bench.Reset("1-2")
+			time.Sleep(6 * time.Second) // a look, three seconds of silence
+			if r.bench.Powered("B1") {
+				t.Error("the other hub is not put right while a phone is asked")
+			}
+			time.Sleep(20 * time.Minute)
+			if n := phones.asked.Load(); n != 3 {
+				t.Errorf("it was asked %d times", n)
+			}
+			if s := r.state("A1"); s.Cut != power.LeavesBus {
+				t.Errorf("%+v", s)
 			}
 		})
 	})

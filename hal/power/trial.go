@@ -14,11 +14,16 @@ import (
 type trial struct {
 	slots    []int // of the phones that said how they were before
 	from, to time.Time
+
+	slow int // times that asking them took long and told nothing; guarded by Supply.mu
 }
 
 const (
 	trialBound = 10 * time.Minute // after the power is back: a phone that has not said it by then is not waited for
 	askEvery   = 500 * time.Millisecond
+	askLimit   = 8 * time.Second // of one time that phones are asked: two readings of a slow one
+	slowAsk    = 2 * time.Second // a phone that hangs takes longer, and says nothing
+	maxSlow    = 3               // of these in one trial: such a phone is not waited for
 	markLimit  = 5 * time.Second // of what phones say before their power is taken
 )
 
@@ -122,8 +127,10 @@ func (s *Supply) awaitReturn(ctx context.Context, o *outlet, before []int) (Answ
 			return Unknown, err
 		}
 	}
+	asked, cancel := context.WithDeadline(ctx, end)
+	defer cancel()
 	for {
-		told, over := s.told(ctx, o)
+		told, over := s.told(asked, o)
 		if over || !time.Now().Before(end) {
 			return told, nil
 		}
@@ -141,18 +148,23 @@ func (s *Supply) told(ctx context.Context, o *outlet) (a Answer, over bool) {
 	if t == nil || t.to.IsZero() {
 		return Unknown, true
 	}
+	began := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, askLimit)
+	defer cancel()
 	a, over = s.config.Phones.Charged(ctx, t.slots, t.from, t.to)
-	if over = over || time.Since(t.to) > trialBound; over {
-		s.note(o, func() {
-			if o.trial == t {
-				o.trial = nil
-			}
-		})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if a == Unknown && time.Since(began) >= slowAsk {
+		t.slow++
+	}
+	if over = over || t.slow >= maxSlow || time.Since(t.to) > trialBound; over && o.trial == t {
+		o.trial = nil
 	}
 	return a, over
 }
 
-// hear takes what phones say later than their cycle has waited, or after they were off for long.
+// hear takes what phones say later than their cycle has waited, or after they were off for long. It takes its time: a phone that hangs is
+// asked too.
 func (s *Supply) hear(ctx context.Context) {
 	for _, o := range s.outlets {
 		s.mu.Lock()

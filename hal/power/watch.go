@@ -31,6 +31,9 @@ func (s *Supply) Run(ctx context.Context) error {
 	s.putRight(ctx, generations, func(*outlet) cause { return applied })
 	tick := time.NewTicker(s.config.Poll)
 	defer tick.Stop()
+	var hearing sync.WaitGroup
+	defer hearing.Wait()
+	ear := make(chan struct{}, 1) // a token for who hears
 	for {
 		otherwise := byItself
 		select {
@@ -40,7 +43,14 @@ func (s *Supply) Run(ctx context.Context) error {
 		case <-s.wake:
 			otherwise = applied
 		}
-		s.hear(ctx)
+		select {
+		case ear <- struct{}{}:
+			hearing.Go(func() {
+				defer func() { <-ear }()
+				s.hear(ctx)
+			})
+		default: // a phone that hangs keeps nothing from being put right
+		}
 		anew := s.renewed(generations)
 		if len(anew) > 0 {
 			if !s.Maintenance() { // then hands may have done it
