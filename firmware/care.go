@@ -146,11 +146,19 @@ func (c *care) Serve(ctx context.Context) error {
 	}
 }
 
-// finish waits until nothing is being carried out or switched any more.
+// finish waits until nothing is being carried out or switched any more, nor waits in the kernel.
 func (c *care) finish() {
 	c.working.Wait()
 	for slices.ContainsFunc(c.rack.outlets(), func(o power.State) bool { return o.Busy != "" }) {
 		time.Sleep(lookAgain)
+	}
+	if c.rack.hubs == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), stopPower)
+	defer cancel()
+	if err := c.rack.hubs.Wait(ctx); err != nil {
+		c.log.Warn("a port may be switched yet, after rackd", "err", err)
 	}
 }
 

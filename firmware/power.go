@@ -80,6 +80,7 @@ func (r *Rack) openPower(o Options) error {
 	records := powerRecords{bucket}
 	r.gauges.marked = map[int]phone.Gauge{}
 	usb := &power.USB{Sysfs: r.config.USB.Sysfs}
+	r.hubs = usb
 	var hubs power.Hubs = usb
 	outlets := o.Outlets
 	if outlets == nil {

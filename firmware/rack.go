@@ -86,6 +86,7 @@ type Rack struct {
 	slots       map[int]*slot
 	bus         *busWatch
 	power       *power.Supply // nil if nothing can be switched
+	hubs        *power.USB    // its ports; nil without a board
 	gauges      gauges        // of phones whose power is off, or was just now
 	lines       *gpio.Lines   // nil without a board file
 	pins        []*gpio.Pin   // that are given back at the end

@@ -674,3 +674,55 @@ func TestAPhoneThatHangsIsAskedAFewTimesAndHoldsUpNothing(t *testing.T) {
 		})
 	})
 }
+
+// keeping is a switch whose hub the kernel keeps until it is given: what it is told is done then, if it was being written already.
+type keeping struct {
+	power.Switch
+	given chan struct{}
+	late  bool
+}
+
+// Set implements power.Switch.
+func (k *keeping) Set(ctx context.Context, on bool) error {
+	select {
+	case <-k.given:
+		return k.Switch.Set(ctx, on)
+	case <-ctx.Done():
+		return &power.BusyError{Hub: "1-1", Port: 1, Over: k.given, Late: k.late}
+	}
+}
+
+// TestAHubThatTheKernelKeepsHoldsUpNoOtherHub, and what may yet be switched on there keeps its room among what is.
+func TestAHubThatTheKernelKeepsHoldsUpNoOtherHub(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		bubble(t, append(hub("A", "1-1", 1), hub("B", "1-2", 1)...), func(r *rack) {
+			r.bench.AllOff()
+			outlets := r.bench.Outlets(offTime, settle)
+			kept := &keeping{outlets[0].Switch, make(chan struct{}), late}
+			outlets[0].Switch = kept
+			s, err := power.New(power.Config{Outlets: outlets, Concurrent: 1, Store: r.store, Phones: r.bench, Hubs: r.bench})
+			if err != nil {
+				t.Fatal(err)
+			}
+			began := time.Now()
+			err = s.Set(r.t.Context(), "A1", true, power.Person)
+			if took := time.Since(began); !errors.Is(err, power.ErrKept) || took > 10*time.Second {
+				t.Errorf("late %v: %v after %v", late, err, took)
+			}
+			if st := s.States()[0]; st.Busy != "" || !errors.Is(st.Fault, power.ErrKept) {
+				t.Errorf("late %v: %+v", late, st)
+			}
+			ctx, cancel := context.WithTimeout(r.t.Context(), 10*time.Second)
+			defer cancel()
+			err = s.Set(ctx, "B1", true, power.Person)
+			if on := r.bench.Powered("B1"); on == late {
+				t.Errorf("late %v: the other hub has power %v, %v", late, on, err)
+			}
+			close(kept.given)
+			if err := s.Set(r.t.Context(), "B1", true, power.Person); err != nil || !r.bench.Powered("B1") {
+				t.Errorf("late %v, and the hub is given: %v", late, err)
+			}
+			time.Sleep(settle)
+		})
+	}
+}

@@ -101,11 +101,26 @@ func (s *Supply) turnOn(ctx context.Context, o *outlet, by By) error {
 	}
 	s.powered(o)
 	err := s.set(ctx, o, true)
-	time.AfterFunc(o.Settle, func() { <-s.room }) // the inrush goes on when nobody waits any more, or the hardware did not say
+	s.settle(o, err)
 	if err != nil {
 		return err
 	}
 	return sleep(ctx, o.Settle)
+}
+
+// settle gives back the room of an outlet that was switched on when its inrush is over: it goes on when nobody waits any more, or the
+// hardware did not say. A call that waits in the kernel may yet switch it on, and has its inrush then.
+func (s *Supply) settle(o *outlet, err error) {
+	leave := func() { time.AfterFunc(o.Settle, func() { <-s.room }) }
+	kept, ok := errors.AsType[*BusyError](err)
+	if !ok || !kept.Late {
+		leave()
+		return
+	}
+	go func() { // as long as the call
+		<-kept.Over
+		leave()
+	}()
 }
 
 // earliestOn is when an outlet has been off for long enough.

@@ -21,6 +21,9 @@ type USB struct {
 	Devfs string // "" for /dev
 	// Control makes a control transfer to a device's file below Devfs; nil for the kernel's usbfs.
 	Control func(file string, s Setup, data []byte, timeout time.Duration) (n int, err error)
+
+	write   func(path, value string) error // to a file of sysfs; nil for the real one
+	running running
 }
 
 // Setup is the head of a control transfer.
@@ -93,14 +96,23 @@ func (u *USB) OverCurrent(hub string, port int) (count int, ok bool, err error) 
 // Where the kernel has the port's attribute "disable" (Linux 6.0) it is used, since the kernel then leaves the
 // port alone; else the hub is asked itself, and a kernel may give the power back.
 func (u *USB) Port(hub, companion string, port int) Switch {
-	return &usbPort{u, hub, companion, port, make(chan struct{}, 1)}
+	return &usbPort{usb: u, hub: hub, companion: companion, port: port, calls: calls{running: &u.running}}
 }
 
 type usbPort struct {
 	usb            *USB
 	hub, companion string
 	port           int
-	asking         chan struct{} // a token for who asks
+	calls          calls
+}
+
+// call has the kernel do something about the port, and ends with ctx.
+func (p *usbPort) call(ctx context.Context, f func(*call) error) error {
+	err := p.calls.do(ctx, f)
+	if kept, ok := errors.AsType[*BusyError](err); ok {
+		kept.Port, kept.Hub = p.port, p.hub
+	}
+	return err
 }
 
 // halves gives the hubs in the order in which they are switched off: first the one that the phone is not on
@@ -117,65 +129,67 @@ func (p *usbPort) halves() []string {
 
 // Set implements Switch. It goes on to the other half when one fails: half off is no use.
 func (p *usbPort) Set(ctx context.Context, on bool) error {
+	return p.call(ctx, func(c *call) error { return p.set(ctx, c, on) })
+}
+
+func (p *usbPort) set(ctx context.Context, c *call, on bool) error {
 	halves := p.halves()
 	if on && len(halves) == 2 {
 		halves[0], halves[1] = halves[1], halves[0]
 	}
 	var all error
 	for _, hub := range halves {
-		if err := p.setHalf(ctx, hub, on); err != nil {
+		if err := p.setHalf(ctx, c, hub, on); err != nil {
 			all = errors.Join(all, fmt.Errorf("port %d of the hub at %s: %w", p.port, hub, err))
 		}
 	}
 	return all
 }
 
-func (p *usbPort) setHalf(ctx context.Context, hub string, on bool) error {
-	if err := ctx.Err(); err != nil {
-		return err
+// setHalf asks before it switches: both wait for the same lock in the kernel, and who gets it when nobody waits any more has only
+// asked.
+func (p *usbPort) setHalf(ctx context.Context, c *call, hub string, on bool) error {
+	if _, err := p.halfOn(ctx, hub); ctx.Err() != nil {
+		return errors.Join(ctx.Err(), err)
 	}
-	value := "1"
+	c.writes.Store(true)
+	defer c.writes.Store(false)
+	value, request := "1", byte(clearFeature)
 	if on {
-		value = "0"
+		value, request = "0", setFeature
 	}
-	f, err := os.OpenFile(filepath.Join(p.usb.portDir(hub, p.port), "disable"), os.O_WRONLY, 0)
-	if err == nil {
-		_, err = f.WriteString(value)
-		return errors.Join(err, f.Close())
+	write := p.usb.write
+	if write == nil {
+		write = writeAttribute
 	}
+	err := write(filepath.Join(p.usb.portDir(hub, p.port), "disable"), value)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
-	}
-	request := byte(clearFeature)
-	if on {
-		request = setFeature
 	}
 	_, err = p.usb.control(ctx, hub, Setup{typePortOut, request, featurePortPower, uint16(p.port)}, nil)
 	return err
 }
 
-// On implements Switch. It ends with ctx, whatever the kernel does: that keeps a hub to itself while it tries a phone that does not
-// answer, 85 s, and who looks after all hubs asks one after the other. Only one question waits for it.
-func (p *usbPort) On(ctx context.Context) (bool, error) {
-	if err := take(ctx, p.asking); err != nil {
-		return false, fmt.Errorf("port %d of the hub at %s is being asked already: %w", p.port, p.hub, err)
+func writeAttribute(path, value string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
 	}
-	type answer struct {
-		on  bool
-		err error
+	_, err = f.WriteString(value)
+	return errors.Join(err, f.Close())
+}
+
+// On implements Switch.
+func (p *usbPort) On(ctx context.Context) (on bool, err error) {
+	var is bool
+	err = p.call(ctx, func(*call) (err error) {
+		is, err = p.on(ctx)
+		return err
+	})
+	if err == nil {
+		on = is // else the call may still write to it
 	}
-	answered := make(chan answer, 1)
-	go func() {
-		defer func() { <-p.asking }()
-		on, err := p.on(ctx)
-		answered <- answer{on, err}
-	}()
-	select {
-	case a := <-answered:
-		return a.on, a.err
-	case <-ctx.Done():
-		return false, fmt.Errorf("port %d of the hub at %s: the kernel does not give the hub: %w", p.port, p.hub, ctx.Err())
-	}
+	return on, err
 }
 
 // on asks both halves: VBUS is there while either gives it.

@@ -171,6 +171,60 @@ func TestAHubThatTheKernelKeepsHoldsNobodyUp(t *testing.T) {
 	}
 }
 
+// TestWhatIsToldAHubThatTheKernelKeeps: a call ends in time, the next one waits for it, and one that has only asked when nobody waits any
+// more switches nothing.
+func TestWhatIsToldAHubThatTheKernelKeeps(t *testing.T) {
+	soon := func() (context.Context, context.CancelFunc) {
+		return context.WithTimeout(t.Context(), 30*time.Millisecond)
+	}
+	for _, asks := range []bool{true, false} { // it waits when it asks, or when it writes
+		given, wrote := make(chan struct{}), make(chan string, 10)
+		u := &USB{Sysfs: tree(t, twoHalves(!asks))}
+		u.write = func(path, value string) error {
+			if asks {
+				return &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
+			}
+			<-given
+			wrote <- value
+			return writeAttribute(path, value)
+		}
+		u.Control = func(_ string, s Setup, _ []byte, _ time.Duration) (int, error) {
+			if s.Request == getStatus {
+				<-given
+				return 4, nil
+			}
+			wrote <- "request"
+			return 0, nil
+		}
+		port := u.Port("1-1", "", 3)
+		for range 2 {
+			ctx, cancel := soon()
+			err := port.Set(ctx, false)
+			kept, ok := errors.AsType[*BusyError](err)
+			if !errors.Is(err, ErrKept) || !errors.Is(err, context.DeadlineExceeded) || !ok || kept.Late == asks || kept.Hub != "1-1" || kept.Port != 3 {
+				t.Errorf("asks %v: %v", asks, err)
+			}
+			if _, err := port.On(ctx); !errors.Is(err, ErrKept) {
+				t.Errorf("asks %v: while it waits the port says %v", asks, err)
+			}
+			if err := u.Wait(ctx); !errors.Is(err, ErrKept) {
+				t.Errorf("asks %v: nothing runs: %v", asks, err)
+			}
+			cancel()
+		}
+		close(given)
+		if err := u.Wait(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if n, want := len(wrote), map[bool]int{false: 1}[asks]; n != want {
+			t.Errorf("asks %v: it was switched %d times after nobody waited", asks, n)
+		}
+		if err := port.Set(t.Context(), true); err != nil {
+			t.Errorf("asks %v: then %v", asks, err)
+		}
+	}
+}
+
 func TestFaultsOfHubs(t *testing.T) {
 	h := &hubs{power: map[string]bool{}, fault: syscall.EPIPE}
 	u := &USB{Sysfs: tree(t, twoHalves(false)), Control: h.control}
