@@ -60,7 +60,7 @@ type write struct {
 }
 
 // OpenFolder removes what a crash has left half written. The folder is made with the first file, in a folder that is there
-// by then. What other processes wrote within 24 hours counts as spent; a file from the future does so too.
+// by then. What other processes wrote within 24 hours counts as spent, as far as the files' times can tell (see ages).
 func OpenFolder(dir string, b Budget) (*Folder, error) {
 	if b.PerDay <= 0 {
 		b.PerDay = defaultPerDay
@@ -80,6 +80,7 @@ func OpenFolder(dir string, b Budget) (*Folder, error) {
 		return nil, fmt.Errorf("read the folder of the log: %w", err)
 	}
 	now := b.Now()
+	var written []time.Time // of the files of spent, the oldest first: entries are sorted by name, and so by number
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), ".log-") {
 			if err := os.Remove(filepath.Join(dir, e.Name())); err != nil {
@@ -93,12 +94,42 @@ func OpenFolder(dir string, b Budget) (*Folder, error) {
 			continue
 		}
 		f.next = max(f.next, number+1)
-		if age := now.Sub(info.ModTime()); age < 24*time.Hour {
-			f.spent = append(f.spent, write{now.Add(-max(age, 0)), cost(info.Size())})
-		}
+		written = append(written, info.ModTime())
+		f.spent = append(f.spent, write{bytes: cost(info.Size())})
 	}
-	slices.SortFunc(f.spent, func(a, b write) int { return a.at.Compare(b.at) })
+	for i, age := range ages(written, now) {
+		f.spent[i].at = now.Add(-age)
+	}
 	return f, nil
+}
+
+// clockless is before anything that a clock may rightly say: a board without one that lasts begins in 1970 at each start.
+var clockless = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// ages tells how long ago files were written, at least, the oldest first. A clock that is not set, or was set meanwhile, must neither
+// count what was written long ago as written now, which would keep a log of nothing, nor the contrary. So time is what has passed
+// from file to file, and since the clock of a board began in 1970, and between two times of a clock that was set.
+func ages(written []time.Time, now time.Time) []time.Duration {
+	all := make([]time.Duration, len(written))
+	after, age := now, time.Duration(0) // of what was written after this one
+	var set time.Time                   // the newest time of a clock that was set
+	var setAge time.Duration            // and how long ago it was
+	for i, at := range slices.Backward(written) {
+		if set.IsZero() && !after.Before(clockless) {
+			set, setAge = after, age
+		}
+		switch {
+		case after.Before(clockless) && (at.After(after) || !at.Before(clockless)):
+			age += max(0, after.Sub(time.Unix(0, 0))) // the board was started between both
+		case at.Before(clockless) == after.Before(clockless):
+			age += max(0, after.Sub(at))
+		}
+		if !set.IsZero() && !at.Before(clockless) {
+			age = max(age, setAge+set.Sub(at))
+		}
+		all[i], after = age, at
+	}
+	return all
 }
 
 func numberOf(name string) (int, bool) {

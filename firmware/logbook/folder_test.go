@@ -2,6 +2,8 @@ package logbook
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -82,6 +84,56 @@ func TestADayHasABudget(t *testing.T) {
 	kept, err := f.Kept()
 	if err != nil || !strings.Contains(kept, "msg=\"the next day\"") || !strings.HasSuffix(kept, " INFO lines left out to spare the card: 1\n") {
 		t.Errorf("%q, %v", kept, err)
+	}
+}
+
+// TestABoardWithoutAClockKeepsALog: files of another day spare the card nothing, also when the clock does not know that; and a clock
+// that is set in between gives no second budget.
+func TestABoardWithoutAClockKeepsALog(t *testing.T) {
+	const hour, day = time.Hour, 24 * time.Hour
+	real := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+	boot := time.Unix(0, 0) // what a board without a clock that lasts begins with
+	for _, c := range []struct {
+		name    string
+		written []time.Time // by the clocks of then, the oldest first
+		now     time.Time
+		spent   int // files of the last 24 hours
+	}{
+		{"a clock", []time.Time{real.Add(-2 * day), real.Add(-25 * hour), real.Add(-hour)}, real, 1},
+		{"1970, after a clock", []time.Time{real.Add(-3 * day), real.Add(-2 * day), real}, boot, 1},
+		{"1970, within an hour of a crash", []time.Time{real.Add(-2 * hour), real.Add(-hour), real}, boot.Add(hour), 3},
+		{"1970, a day after its start", []time.Time{real.Add(-2 * hour), real.Add(-hour), real}, boot.Add(day), 0},
+		{"never a clock: three starts of half a day", []time.Time{boot.Add(hour), boot.Add(12 * hour), boot.Add(hour), boot.Add(12 * hour), boot.Add(hour)}, boot.Add(2 * hour), 4},
+		{"never a clock: a crash loop", []time.Time{boot.Add(time.Minute), boot.Add(time.Minute), boot.Add(time.Minute)}, boot.Add(time.Minute), 3},
+		{"1970, and set since", []time.Time{boot.Add(time.Minute), boot.Add(2 * time.Minute)}, real, 2},
+		{"set between two files", []time.Time{boot.Add(time.Minute), real.Add(-hour)}, real, 2},
+		{"two days with a start between them", []time.Time{real.Add(-2 * day), boot.Add(hour), real.Add(-hour)}, real, 2},
+		{"a file from the future", []time.Time{real.Add(-2 * day), real.AddDate(10, 0, 0), real.Add(-hour)}, real, 2},
+		{"set back by an hour", []time.Time{real.Add(hour)}, real, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			now := c.now
+			budget := Budget{PerDay: 3 * cost(1), Kept: 100 * cost(1), Now: func() time.Time { return now }}
+			for i, at := range c.written {
+				path := filepath.Join(dir, fmt.Sprintf("log-%010d.txt", i))
+				if err := errors.Join(os.WriteFile(path, []byte("x\n"), 0o600), os.Chtimes(path, at, at)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			f, log := open(t, dir, budget)
+			if got := f.today() / cost(1); got != int64(c.spent) {
+				t.Errorf("%d files count as written within 24 hours, want %d", got, c.spent)
+			}
+			now = now.Add(day) // of this process, whatever its clock says
+			log.Warn("a day later")
+			if err := f.Flush(); err != nil {
+				t.Fatal(err)
+			}
+			if kept, err := f.Kept(); err != nil || !strings.Contains(kept, "a day later") {
+				t.Errorf("kept %q, %v", kept, err)
+			}
+		})
 	}
 }
 
