@@ -80,7 +80,7 @@ func (r *Rack) newCare(every time.Duration, kernel bus.Records) error {
 	c.recall()
 	c.ports = r.newPorts(kernel)
 	for _, s := range r.slots {
-		s.saw, s.measured = c.saw, c.measured
+		s.saw, s.measured, s.left = c.saw, c.measured, c.keeper.Left
 	}
 	c.limits = r.config.Health.Rack
 	r.care = c

@@ -53,7 +53,7 @@ func (r *Rack) openHands(keeper *health.Keeper) (*occupied, error) {
 		return nil, fmt.Errorf("read which slots are in maintenance: %w", err)
 	}
 	for n := range o.why {
-		keeper.Maintain(n, true)
+		o.tell(n)
 	}
 	if r.power != nil && o.why[0] != "" {
 		r.power.SetMaintenance(true)
@@ -89,8 +89,14 @@ func (o *occupied) set(slot int, reason string, is bool) error {
 		delete(o.why, slot)
 	}
 	o.mu.Unlock()
-	o.keeper.Maintain(slot, why != "")
+	o.tell(slot)
 	return nil
+}
+
+// tell has the keeper of the slots' health know.
+func (o *occupied) tell(slot int) {
+	o.keeper.Maintain(slot, o.has(slot, inside))
+	o.keeper.Dark(slot, o.has(slot, darkened))
 }
 
 func (o *occupied) noted(slot int) string {

@@ -47,9 +47,10 @@ type slot struct {
 	events    *events    // hears of the slot's states
 	log       *slog.Logger
 
-	// saw takes each look at the phone, measured what it tells of itself; both are set before Serve.
+	// saw takes each look at the phone, measured what it tells of itself, and left that it has left the bus; all are set before Serve.
 	saw      func(slot int, l health.Look)
 	measured func(slot int, m measures)
+	left     func(slot int)
 	every    time.Duration  // between two readings of the battery
 	patience time.Duration  // that a phone has for the answer to a harmless question
 	asked    chan struct{}  // a look is due; takes one signal, never closed
@@ -216,6 +217,12 @@ func (s *slot) owe() {
 
 // become enters a state that has no usable phone.
 func (s *slot) become(state action.State, reason string) {
+	left := false
+	defer func() { // without the lock
+		if left && s.left != nil {
+			s.left(s.number)
+		}
+	}()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.live = nil
@@ -224,7 +231,7 @@ func (s *slot) become(state action.State, reason string) {
 	}
 	s.state.State, s.state.Reason, s.state.Since = state, reason, time.Now()
 	serial := s.state.Serial
-	if state == action.Empty {
+	if left = state == action.Empty; left {
 		s.state.Serial, s.state.Model, s.state.Android = "", "", ""
 	}
 	s.announce(slog.LevelInfo, "reason", reason)

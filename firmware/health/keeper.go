@@ -78,6 +78,8 @@ type place struct {
 	losses    []time.Duration
 	leased    bool
 	hands     bool // maintenance of this slot
+	dark      bool // a person has switched it off
+	left      bool // it has left the bus since it was seen last
 	lie       Lie  // what the port's power does instead of going
 	notCut    bool // its port was off, and the phone stayed
 	present   int  // looks in a row that saw a phone at a port that is off
@@ -185,6 +187,17 @@ func (k *Keeper) Maintain(slot int, is bool) {
 	}
 }
 
+// Dark notes that a person has switched a slot off, or that this is over. Meanwhile no order is given for it.
+func (k *Keeper) Dark(slot int, is bool) {
+	k.with(slot, func(s *place, _ time.Duration) { s.dark = is })
+}
+
+// Left notes that a slot's phone has left the bus. What it showed before says nothing any more from then on; that it is lost, looks
+// have to agree on, as phones also come anew by themselves.
+func (k *Keeper) Left(slot int) {
+	k.with(slot, func(s *place, _ time.Duration) { s.left = true })
+}
+
 // Look takes what was seen of a slot's phone. A look at a phone that is still settling after an order is dropped.
 func (k *Keeper) Look(slot int, l Look) {
 	k.mu.Lock()
@@ -197,6 +210,9 @@ func (k *Keeper) Look(slot int, l Look) {
 	s.care.undecided = 0
 	if l.Greet == GreetOK && l.Phone != "" && bySerial+l.Phone == s.phone {
 		s.care.heard, s.care.spoken = now, true // it took the key, whatever else the look is worth
+	}
+	if l.Bus != BusEmpty && l.Bus != "" && l.Shell != ShellLost { // not one that began before it left
+		s.left = false
 	}
 	if busy := s.hub.busy; now < s.deaf || busy != nil && (busy.Slot == slot || busy.Rung == HubCycle) {
 		return

@@ -39,7 +39,7 @@ func (k *Keeper) decide() ([]Order, Remembered) {
 	slices.SortStableFunc(turn, func(a, b *place) int { return cmp.Compare(a.ladder.at, b.ladder.at) })
 	var given []Order
 	for _, s := range turn {
-		if s.hub.busy != nil || s.hands {
+		if s.hub.busy != nil || s.hands || s.dark {
 			continue
 		}
 		rung, ok := k.wants(s, now, r)
@@ -188,7 +188,7 @@ func (k *Keeper) applies(s *place, rung Rung) bool {
 
 // hubIsFree tells whether nobody would be disturbed by a hub's cycle.
 func (k *Keeper) hubIsFree(h *hub) bool {
-	return !slices.ContainsFunc(h.slots, func(s *place) bool { return s.leased || s.hands })
+	return !slices.ContainsFunc(h.slots, func(s *place) bool { return s.leased || s.hands || s.dark })
 }
 
 // give makes the order and counts it.

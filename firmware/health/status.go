@@ -21,7 +21,7 @@ func (k *Keeper) settle(s *place) {
 func (k *Keeper) stateNow(s *place) State {
 	now := k.o.Now()
 	switch {
-	case k.maintenance || s.hands:
+	case k.maintenance || s.hands || s.dark:
 		return Maintenance
 	case k.quarantineOf(s) != nil:
 		return Quarantined
@@ -29,7 +29,7 @@ func (k *Keeper) stateNow(s *place) State {
 		return Resting
 	case s.confirmed == "":
 		return Starting
-	case k.stale(s, now):
+	case k.stale(s, now), s.gone():
 		return UnknownHow
 	}
 	is := stateOf(s.confirmed)
@@ -40,6 +40,11 @@ func (k *Keeper) stateNow(s *place) State {
 		return Attention
 	}
 	return is
+}
+
+// gone tells whether the phone has left the bus, and what is known of it is of before that. One that was lost already stays so.
+func (s *place) gone() bool {
+	return s.left && s.confirmed != "" && s.confirmed != NoPhone && stateOf(s.confirmed) != Recovering
 }
 
 // stale tells whether the last look is too old to say anything (STF#560): orders apart, during which nobody looks.
@@ -81,8 +86,14 @@ func (k *Keeper) status(s *place) Status {
 		is = Booting
 	}
 	st.Main = finding(string(is), map[string]any{"slot": s.Slot, "phone": s.phone, "holder": s.seen.look.Holder, "kind": s.seen.look.Kind})
+	if s.gone() {
+		st.Main = finding("left", map[string]any{"slot": s.Slot, "phone": s.phone})
+	}
+	if s.dark {
+		st.Main = finding("dark", map[string]any{"slot": s.Slot})
+	}
 	switch {
-	case s.state == Maintenance:
+	case k.maintenance || s.hands:
 		st.Others = append(st.Others, finding("maintenance", map[string]any{"slot": s.Slot}))
 	case s.state == Resting:
 		st.Main = finding("resting", map[string]any{"slot": s.Slot})
