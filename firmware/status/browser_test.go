@@ -3,33 +3,25 @@
 package status_test
 
 import (
-	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/chromedp/cdproto/cdp"
-	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
 	"phonerack/firmware/health"
 	"phonerack/firmware/status"
+	"phonerack/firmware/status/browsertest"
 	"phonerack/firmware/status/statustest"
 	"phonerack/sync/wire"
 )
-
-const step = 10 * time.Second // bound of one step in the browser
 
 // TestPageInABrowser tries the page in Debian's Chromium as technicians use it. Screenshots are left in the cache's
 // folder page. `make setup` installs the browser and the judge of accessibility.
@@ -46,45 +38,21 @@ func TestPageInABrowser(t *testing.T) {
 	t.Run("without JavaScript", d.plain)
 	t.Run("with the keyboard alone", d.keyboard)
 	t.Run("360 px wide, light and dark, both languages, no serious finding of axe", d.small)
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, line := range d.console {
+	for _, line := range d.Complaints() {
 		t.Errorf("the browser complains: %s", line)
 	}
 }
 
-// desk is a browser before a page.
+// desk is a browser before the page of a double.
 type desk struct {
+	*browsertest.Desk
 	rack    *statustest.Rack
-	url     string
-	tab     context.Context
-	axe     string
-	shots   string       // folder
 	streams atomic.Int32 // of events that are open
-
-	mu      sync.Mutex
-	console []string // errors of the browser; guarded by mu
 }
 
 func newDesk(t *testing.T) *desk {
 	t.Helper()
-	cache := os.Getenv("PHONERACK_CACHE")
-	if cache == "" {
-		cache = filepath.Join("..", "..", ".cache")
-	}
-	d := &desk{rack: statustest.New(60), shots: filepath.Join(cache, "page")}
-	axe, err := os.ReadFile(filepath.Join(cache, "rig", "page-judges", "node_modules", "axe-core", "axe.min.js"))
-	if err != nil {
-		t.Fatalf("the judge of the page is not installed: run make setup (%v)", err)
-	}
-	d.axe = string(axe)
-	chromium, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Fatalf("no browser is installed: run make setup (%v)", err)
-	}
-	if err := os.MkdirAll(d.shots, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	d := &desk{rack: statustest.New(60)}
 	page := status.New(status.Options{Source: d.rack, Actor: d.rack, Log: slog.New(slog.DiscardHandler), PIN: pin})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/events" {
@@ -94,126 +62,36 @@ func newDesk(t *testing.T) *desk {
 		page.ServeHTTP(w, r)
 	}))
 	t.Cleanup(server.Close)
-	d.url = server.URL
-
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium), chromedp.NoSandbox, chromedp.DisableGPU,
-		chromedp.Flag("no-proxy-server", true), chromedp.Flag("host-resolver-rules", "MAP evil.example 127.0.0.1"))
-	browsers, end := chromedp.NewExecAllocator(t.Context(), options...)
-	t.Cleanup(end)
-	tab, cancel := chromedp.NewContext(browsers)
-	t.Cleanup(func() {
-		bound, stop := context.WithTimeout(tab, step)
-		defer stop()
-		_ = chromedp.Cancel(bound)
-		cancel()
-	})
-	d.tab = tab
-	messages := chromedp.Console(tab)
-	listening, stop := context.WithCancel(tab)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		for m, err := range messages {
-			if err != nil || listening.Err() != nil {
-				return
-			}
-			// That a page is refused, or a stream ends as its page goes, is what is tested.
-			if (m.IsException() || m.Type == "error") && m.Source != "network" {
-				d.mu.Lock()
-				d.console = append(d.console, m.String())
-				d.mu.Unlock()
-			}
-		}
-	}()
-	t.Cleanup(func() { stop(); cancel(); <-ended })
+	d.Desk = browsertest.New(t, server.URL, filepath.Join("..", "..", ".cache"))
 	return d
-}
-
-func (d *desk) do(t *testing.T, steps ...chromedp.Action[chromedp.Void]) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(d.tab, step)
-	defer cancel()
-	if err := chromedp.Do(ctx, steps...); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func (d *desk) open(t *testing.T, path string) {
-	t.Helper()
-	d.do(t, chromedp.Navigate(d.url+path))
 }
 
 // js evaluates an expression.
 func js[T any](t *testing.T, d *desk, expression string) T {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(d.tab, step)
-	defer cancel()
-	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
-	if err != nil {
-		t.Fatalf("%.200s: %v", expression, err)
-	}
-	return v
-}
-
-// until waits for an expression to be true, and says how long that took.
-func (d *desk) until(t *testing.T, expression string) time.Duration {
-	t.Helper()
-	start := time.Now()
-	for time.Since(start) < step {
-		ctx, cancel := context.WithTimeout(d.tab, step)
-		// On the way from one page to the next there is nothing to ask.
-		ok, err := chromedp.Run(ctx, chromedp.Evaluate[bool](expression))
-		cancel()
-		if err == nil && ok {
-			return time.Since(start)
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	t.Fatalf("never true: %s\n%.1500s", expression, js[string](t, d, "document.body.innerText"))
-	return 0
-}
-
-// submit clicks a button of a form, and waits for the page that follows.
-func (d *desk) submit(t *testing.T, button string) {
-	t.Helper()
-	js[bool](t, d, "window.before = true")
-	d.do(t, chromedp.Click(chromedp.CSS(button)))
-	d.until(t, "!window.before && document.readyState === 'complete'")
-}
-
-func (d *desk) shot(t *testing.T, name string) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(d.tab, step)
-	defer cancel()
-	png, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(d.shots, name+".png"), png, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	return browsertest.JS[T](t, d.Desk, expression)
 }
 
 func (d *desk) signIn(t *testing.T) {
 	t.Helper()
-	d.open(t, "/signin")
-	d.do(t, chromedp.SendKeys(chromedp.CSS("#pin"), pin), chromedp.SendKeys(chromedp.CSS("#name"), "Lee"))
-	d.submit(t, ".sign button")
-	d.until(t, `!!document.querySelector('form[action="/signout"]')`)
+	d.Open(t, "/signin")
+	d.Do(t, chromedp.SendKeys(chromedp.CSS("#pin"), pin), chromedp.SendKeys(chromedp.CSS("#name"), "Lee"))
+	d.Submit(t, ".sign button")
+	d.Until(t, `!!document.querySelector('form[action="/signout"]')`)
 }
 
 func (d *desk) signOut(t *testing.T) {
 	t.Helper()
-	d.open(t, "/support")
+	d.Open(t, "/support")
 	if js[bool](t, d, `!!document.querySelector('form[action="/signout"]')`) {
-		d.submit(t, `form[action="/signout"] button`)
-		d.until(t, `location.pathname === '/' && !document.querySelector('form[action="/signout"]')`)
+		d.Submit(t, `form[action="/signout"] button`)
+		d.Until(t, `location.pathname === '/' && !document.querySelector('form[action="/signout"]')`)
 	}
 }
 
 func (d *desk) states(t *testing.T) {
-	d.do(t, chromedp.EmulateViewport(1280, 900))
-	d.open(t, "/")
+	d.Large(t)
+	d.Open(t, "/")
 	colours := map[string]bool{}
 	for n, s := range health.States() {
 		cell := fmt.Sprintf("document.getElementById('s-%d')", n+1)
@@ -232,16 +110,16 @@ func (d *desk) states(t *testing.T) {
 	if got := js[string](t, d, "document.getElementById('summary').innerText"); !strings.Contains(got, "50 well") || !strings.Contains(got, "2 needs hands") {
 		t.Errorf("summary: %q", got)
 	}
-	d.shot(t, "rack")
+	d.Shot(t, "rack")
 	for n, s := range health.States() {
-		d.open(t, fmt.Sprintf("/slot/%d", n+1))
-		d.shot(t, "slot-"+string(s))
+		d.Open(t, fmt.Sprintf("/slot/%d", n+1))
+		d.Shot(t, "slot-"+string(s))
 	}
 }
 
 func (d *desk) changes(t *testing.T) {
-	d.open(t, "/")
-	d.until(t, "true")
+	d.Open(t, "/")
+	d.Until(t, "true")
 	js[bool](t, d, "document.getElementById('s-20').focus(), true")
 	for d.streams.Load() == 0 {
 		time.Sleep(10 * time.Millisecond)
@@ -249,25 +127,25 @@ func (d *desk) changes(t *testing.T) {
 	d.rack.Change(func(s *status.Snapshot) {
 		s.Slots[19].State, s.Slots[19].Main = health.NeedsHands, health.Finding{Code: "unauthorized", Args: map[string]any{"slot": 20}}
 	})
-	if took := d.until(t, `document.querySelector('#s-20 .state').innerText.includes('needs hands')`); took > 2*time.Second {
+	if took := d.Until(t, `document.querySelector('#s-20 .state').innerText.includes('needs hands')`); took > 2*time.Second {
 		t.Errorf("shown after %v", took)
 	}
 	if js[string](t, d, "document.activeElement.id") != "s-20" {
 		t.Error("the keyboard's place is lost")
 	}
-	d.until(t, `document.getElementById('summary').innerText.includes('3 needs hands')`)
+	d.Until(t, `document.getElementById('summary').innerText.includes('3 needs hands')`)
 	d.rack.Change(func(s *status.Snapshot) {
 		s.Slots[19].State, s.Slots[19].Main = health.Well, health.Finding{Code: "fine"}
 	})
-	d.until(t, `document.querySelector('#s-20 .state').innerText.includes('well')`)
+	d.Until(t, `document.querySelector('#s-20 .state').innerText.includes('well')`)
 }
 
 func (d *desk) hidden(t *testing.T) {
-	d.open(t, "/")
+	d.Open(t, "/")
 	wait := func(want int32) {
 		t.Helper()
 		for start := time.Now(); d.streams.Load() != want; time.Sleep(10 * time.Millisecond) {
-			if time.Since(start) > step {
+			if time.Since(start) > browsertest.Step {
 				t.Fatalf("%d streams, want %d", d.streams.Load(), want)
 			}
 		}
@@ -284,16 +162,16 @@ func (d *desk) wrongPIN(t *testing.T) {
 	try := func(pin string) (refusal string) {
 		t.Helper()
 		js[bool](t, d, "window.before = true")
-		d.do(t, chromedp.SendKeys(chromedp.CSS("#pin"), pin+kb.Enter))
-		d.until(t, "!window.before && document.readyState === 'complete'")
+		d.Do(t, chromedp.SendKeys(chromedp.CSS("#pin"), pin+kb.Enter))
+		d.Until(t, "!window.before && document.readyState === 'complete'")
 		return js[string](t, d, "(document.querySelector('.refusal[role=alert]') || { innerText: '' }).innerText")
 	}
-	d.open(t, "/log")
+	d.Open(t, "/log")
 	if got := try("000000"); !strings.Contains(got, "the PIN is wrong") {
 		t.Errorf("a wrong PIN: %q", got)
 	}
 	wrong := time.Now() // or a little later than the page's clock has it
-	d.shot(t, "wrong-pin")
+	d.Shot(t, "wrong-pin")
 	if got := try(pin); !strings.Contains(got, "too many wrong PINs") && time.Since(wrong) < time.Second/2 {
 		t.Errorf("the right PIN at once: %q", got)
 	}
@@ -303,7 +181,7 @@ func (d *desk) wrongPIN(t *testing.T) {
 			t.Errorf("the right PIN after the wait: %q", got)
 		}
 	}
-	d.until(t, `location.pathname === '/log' && !!document.getElementById('log')`)
+	d.Until(t, `location.pathname === '/log' && !!document.getElementById('log')`)
 	if cookies := js[string](t, d, "document.cookie"); cookies != "" {
 		t.Errorf("scripts see %q", cookies)
 	}
@@ -314,13 +192,13 @@ func (d *desk) actions(t *testing.T) {
 	d.signIn(t)
 	press := func(page, act, want string) {
 		t.Helper()
-		d.open(t, page)
+		d.Open(t, page)
 		js[bool](t, d, "window.confirm = () => true, true")
 		if act == "quarantine" {
-			d.do(t, chromedp.SetValue(chromedp.CSS("#minutes"), "480"), chromedp.SendKeys(chromedp.CSS("#reason"), "cable"))
+			d.Do(t, chromedp.SetValue(chromedp.CSS("#minutes"), "480"), chromedp.SendKeys(chromedp.CSS("#reason"), "cable"))
 		}
-		d.submit(t, "#b-"+act)
-		d.until(t, `!!document.querySelector('.done')`)
+		d.Submit(t, "#b-"+act)
+		d.Until(t, `!!document.querySelector('.done')`)
 		if got := d.rack.Calls(); !strings.HasSuffix(got, "page/Lee via page: "+want) {
 			t.Errorf("%s on %s did %q", act, page, got)
 		}
@@ -342,103 +220,95 @@ func (d *desk) actions(t *testing.T) {
 	d.rack.Change(func(s *status.Snapshot) { s.Rack.Maintenance = true })
 	press("/", "maintenance_off", `maintenance {"off":true}`)
 	d.rack.Change(func(s *status.Snapshot) { s.Rack.Maintenance = false })
-	d.shot(t, "done")
+	d.Shot(t, "done")
 
 	before := d.rack.Calls()
-	d.open(t, "/slot/3")
+	d.Open(t, "/slot/3")
 	js[bool](t, d, "window.confirm = () => false, true")
-	d.do(t, chromedp.Click(chromedp.CSS("#b-power_cycle")))
-	d.open(t, "/slot/12")
+	d.Do(t, chromedp.Click(chromedp.CSS("#b-power_cycle")))
+	d.Open(t, "/slot/12")
 	if !js[bool](t, d, `document.getElementById('b-power_cycle').disabled`) || !js[bool](t, d, `document.getElementById('w-power_cycle').innerText.includes('busy')`) {
 		t.Error("a leased slot can be powered off, or nobody says why not")
 	}
-	d.shot(t, "disabled")
+	d.Shot(t, "disabled")
 	if d.rack.Calls() != before {
 		t.Errorf("done although it was taken back: %s", d.rack.Calls())
 	}
 	d.rack.Refuse(wire.Refuse(wire.ShuttingDown, nil))
-	d.open(t, "/slot/3")
-	d.submit(t, "#b-identify")
-	d.until(t, `(document.querySelector('.refusal')||{innerText:''}).innerText.includes('the controller is stopping')`)
-	d.shot(t, "refused")
+	d.Open(t, "/slot/3")
+	d.Submit(t, "#b-identify")
+	d.Until(t, `(document.querySelector('.refusal')||{innerText:''}).innerText.includes('the controller is stopping')`)
+	d.Shot(t, "refused")
 	d.rack.Refuse(nil)
 }
 
 func (d *desk) liveLog(t *testing.T) {
-	d.open(t, "/log")
+	d.Open(t, "/log")
 	d.rack.Say("WARN", "<b>a new line</b>")
-	d.until(t, `document.getElementById('log').lastElementChild.innerText.endsWith('WARN <b>a new line</b>')`)
-	d.shot(t, "log")
+	d.Until(t, `document.getElementById('log').lastElementChild.innerText.endsWith('WARN <b>a new line</b>')`)
+	d.Shot(t, "log")
 }
 
 func (d *desk) pictures(t *testing.T) {
-	d.open(t, "/slot/3/screen")
-	d.until(t, `document.querySelector('.shot').naturalWidth === 90`)
-	d.shot(t, "screen")
-	d.open(t, "/tasks/01J0TASK1")
-	d.until(t, `document.querySelector('.shot').naturalWidth === 90`)
-	d.shot(t, "task")
-	d.open(t, "/map")
-	d.shot(t, "map")
+	d.Open(t, "/slot/3/screen")
+	d.Until(t, `document.querySelector('.shot').naturalWidth === 90`)
+	d.Shot(t, "screen")
+	d.Open(t, "/tasks/01J0TASK1")
+	d.Until(t, `document.querySelector('.shot').naturalWidth === 90`)
+	d.Shot(t, "task")
+	d.Open(t, "/map")
+	d.Shot(t, "map")
 }
 
 func (d *desk) foreign(t *testing.T) {
 	before := d.rack.Calls()
-	d.do(t, chromedp.Navigate(strings.Replace(d.url, "127.0.0.1", "evil.example", 1)+"/"))
+	d.Do(t, chromedp.Navigate(strings.Replace(d.URL, "127.0.0.1", "evil.example", 1)+"/"))
 	if text := js[string](t, d, "document.body.innerText"); !strings.Contains(text, "not called evil.example") || strings.Contains(text, "door-side") {
 		t.Errorf("a foreign host is told: %s", text)
 	}
 	evil := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintf(w, `<!doctype html><title>x</title><form method="post" action="%s/act"><input name="act" value="identify"><input name="slot" value="3"><button>x</button></form>
-<iframe src="%s/slot/3"></iframe>`, d.url, d.url)
+<iframe src="%s/slot/3"></iframe>`, d.URL, d.URL)
 	}))
 	defer evil.Close()
-	d.do(t, chromedp.Navigate(evil.URL), chromedp.Click(chromedp.CSS("button")))
-	d.until(t, `location.pathname === '/act' && document.body.innerText.includes('a page of another site sent the request')`)
+	d.Do(t, chromedp.Navigate(evil.URL), chromedp.Click(chromedp.CSS("button")))
+	d.Until(t, `location.pathname === '/act' && document.body.innerText.includes('a page of another site sent the request')`)
 	if d.rack.Calls() != before {
 		t.Errorf("done for a foreign page: %s", d.rack.Calls())
 	}
-	d.mu.Lock()
-	d.console = nil // that the frame is refused is a complaint too
-	d.mu.Unlock()
+	d.Complaints() // that the frame is refused is one too
 }
 
 func (d *desk) plain(t *testing.T) {
 	d.signOut(t)
-	scripts := func(off bool) {
-		d.do(t, func(ctx context.Context, tab *chromedp.Target) (chromedp.Void, error) {
-			_, err := cdp.Call(ctx, tab, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: off})
-			return chromedp.Void{}, err
-		})
-	}
-	scripts(true)
-	defer scripts(false)
+	d.Scripts(t, false)
+	defer d.Scripts(t, true)
 	d.signIn(t)
-	d.open(t, "/slot/3")
-	d.submit(t, "#b-identify")
-	d.until(t, `document.querySelector('.done').innerText === 'Look for the light or the screen that blinks.'`)
+	d.Open(t, "/slot/3")
+	d.Submit(t, "#b-identify")
+	d.Until(t, `document.querySelector('.done').innerText === 'Look for the light or the screen that blinks.'`)
 	if !strings.HasSuffix(d.rack.Calls(), `identify {"seconds":30,"slot":3}`) {
 		t.Error("nothing was done")
 	}
-	d.open(t, "/")
+	d.Open(t, "/")
 	if !js[bool](t, d, `!!document.querySelector('head meta[http-equiv=refresh]') && document.body.innerText.includes('every 30 seconds')`) {
 		t.Error("the page is not read anew")
 	}
-	d.submit(t, "button[lang=zh]")
-	d.until(t, `document.documentElement.lang === 'zh'`)
-	d.shot(t, "no-script")
-	d.submit(t, "button[lang=en]")
-	d.until(t, `document.documentElement.lang === 'en'`)
+	d.Submit(t, "button[lang=zh]")
+	d.Until(t, `document.documentElement.lang === 'zh'`)
+	d.Shot(t, "no-script")
+	d.Submit(t, "button[lang=en]")
+	d.Until(t, `document.documentElement.lang === 'en'`)
 }
 
 func (d *desk) keyboard(t *testing.T) {
-	d.open(t, "/")
-	d.do(t, chromedp.KeyEvent(kb.Tab))
+	d.Open(t, "/")
+	d.Do(t, chromedp.KeyEvent(kb.Tab))
 	if js[string](t, d, "document.activeElement.className") != "skip" {
 		t.Error("the first key does not reach the link to the content")
 	}
-	d.shot(t, "skip")
-	d.do(t, chromedp.KeyEvent(kb.Enter), chromedp.KeyEvent(kb.Tab))
+	d.Shot(t, "skip")
+	d.Do(t, chromedp.KeyEvent(kb.Enter), chromedp.KeyEvent(kb.Tab))
 	if !js[bool](t, d, "document.getElementById('main').contains(document.activeElement)") {
 		t.Error("the link to the content leads elsewhere")
 	}
@@ -450,12 +320,12 @@ func (d *desk) keyboard(t *testing.T) {
 // small looks at each page on a small phone.
 func (d *desk) small(t *testing.T) {
 	d.signIn(t)
-	d.do(t, chromedp.EmulateViewport(360, 740, chromedp.EmulateMobile, chromedp.EmulateTouch))
-	defer d.do(t, chromedp.ResetViewport())
+	d.Phone(t)
+	defer d.Do(t, chromedp.ResetViewport())
 	for _, lang := range wire.Languages() {
-		d.open(t, "/support")
-		d.submit(t, "button[lang="+lang+"]")
-		d.until(t, `document.documentElement.lang === '`+lang+`'`)
+		d.Open(t, "/support")
+		d.Submit(t, "button[lang="+lang+"]")
+		d.Until(t, `document.documentElement.lang === '`+lang+`'`)
 		pages := []string{"/", "/slot/6", "/slot/7", "/controller", "/tasks", "/log", "/tasks/01J0TASK1", "/map", "/support", "/signin", "/nowhere"}
 		schemes := []string{"light", "dark"}
 		if lang != "en" { // their words are longer or shorter, and the colours the other way round; that is seen on six
@@ -463,43 +333,14 @@ func (d *desk) small(t *testing.T) {
 		}
 		for n, path := range pages {
 			scheme := schemes[n%2]
-			d.do(t, media(scheme))
-			d.open(t, path)
+			d.Colours(t, scheme)
+			d.Open(t, path)
 			if wide := js[int](t, d, "document.documentElement.scrollWidth"); wide > 360 {
 				t.Errorf("%s in %s is %d px wide", path, lang, wide)
 			}
-			d.judge(t, path+" in "+lang+", "+scheme)
-			d.shot(t, fmt.Sprintf("small-%s-%s-%s", lang, scheme, strings.Trim(strings.ReplaceAll(path, "/", "-"), "-")))
+			d.Judge(t, path+" in "+lang+", "+scheme)
+			d.Shot(t, fmt.Sprintf("small-%s-%s-%s", lang, scheme, strings.Trim(strings.ReplaceAll(path, "/", "-"), "-")))
 		}
 	}
-	d.do(t, media("light"))
-}
-
-func media(scheme string) chromedp.Action[chromedp.Void] {
-	return func(ctx context.Context, tab *chromedp.Target) (chromedp.Void, error) {
-		_, err := cdp.Call(ctx, tab, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
-		return chromedp.Void{}, err
-	}
-}
-
-// judge runs axe-core: nothing serious or critical may be found.
-func (d *desk) judge(t *testing.T, where string) {
-	t.Helper()
-	js[bool](t, d, d.axe+"; true")
-	found := js[string](t, d, `axe.run(document, { resultTypes: ['violations'] }).then((r) => JSON.stringify(r.violations.map((v) =>
-		({ id: v.id, impact: v.impact, help: v.help, at: v.nodes.slice(0, 3).map((n) => n.html.slice(0, 200) + ' ' + n.any.map((a) => a.message).join('; ')) }))))`)
-	var all []struct {
-		ID, Impact, Help string
-		At               []string
-	}
-	if err := json.Unmarshal([]byte(found), &all); err != nil {
-		t.Fatal(err)
-	}
-	for _, v := range all {
-		if v.Impact == "serious" || v.Impact == "critical" {
-			t.Errorf("%s: %s (%s): %s\n\t%s", where, v.ID, v.Impact, v.Help, strings.Join(v.At, "\n\t"))
-		} else {
-			t.Logf("%s: %s (%s): %s", where, v.ID, v.Impact, v.Help)
-		}
-	}
+	d.Colours(t, "light")
 }
