@@ -442,14 +442,58 @@ func TestOnesGuessesDoNotKeepOthersOutForLong(t *testing.T) {
 		if b.signIn(pin); b.cookie == "" {
 			t.Error("nobody gets in a minute later")
 		}
-		// Addresses of one IPv6 network are one guesser.
-		time.Sleep(time.Minute)
-		b.from, b.cookie = "[fd00::1]:1", ""
-		b.signIn("000000")
-		b.from = "[fd00::2]:1"
-		if w := b.signIn(pin); w.Code != http.StatusTooManyRequests {
-			t.Errorf("another address of the network: %d", w.Code)
-		}
+	})
+}
+
+// TestGuessesOverIPv6: technicians of a LAN do not lock each other out, and who takes many addresses there guesses no faster for it.
+func TestGuessesOverIPv6(t *testing.T) {
+	for _, c := range []struct {
+		name, first, second string
+		apart               bool
+	}{
+		{"unique local", "[fd00::1]:1", "[fd00::2]:1", true},
+		{"link-local", "[fe80::1%eth0]:1", "[fe80::2%eth0]:1", true},
+		{"link-local, the zone is no other host", "[fe80::1%eth0]:1", "[fe80::1%eth1]:1", false},
+		{"a global network is one guesser", "[2001:db8::1]:1", "[2001:db8::2]:1", false},
+		{"another global network", "[2001:db8::1]:1", "[2001:db8:0:1::1]:1", true},
+		{"IPv4 in IPv6", "[::ffff:192.168.1.9]:1", "192.168.1.9:1", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench()
+				b.from = c.first
+				b.signIn("000000")
+				b.from = c.second
+				if b.signIn(pin); (b.cookie != "") != c.apart {
+					t.Errorf("the other one gets in: %v", b.cookie != "")
+				}
+			})
+		})
+	}
+	t.Run("many addresses of a LAN", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBench()
+			tried := 0
+			for n := range 3600 { // each second of an hour another one, of another network
+				b.from = fmt.Sprintf("[fd00:0:0:%x::%x]:1", n, n)
+				if b.signIn("000000").Code == http.StatusForbidden {
+					tried++
+				}
+				time.Sleep(time.Second)
+			}
+			if tried < 16 || tried > 36 { // 16, the doubled waits, then one in 5 minutes
+				t.Errorf("%d PINs were tried in an hour", tried)
+			}
+			b.from = "192.168.1.10:4000"
+			if b.signIn(pin); b.cookie == "" {
+				t.Error("a technician over IPv4 has to wait for them")
+			}
+			time.Sleep(5 * time.Minute)
+			b.from, b.cookie = "[fe80::7%eth0]:1", ""
+			if b.signIn(pin); b.cookie == "" {
+				t.Error("nobody of the LAN gets in afterwards")
+			}
+		})
 	})
 }
 

@@ -21,6 +21,7 @@ const (
 	maxGuessers = 256       // addresses that are remembered
 
 	allTries = 10 // in a minute, from everywhere together
+	lanFree  = 16 // wrong PINs of a LAN's IPv6 before all its hosts wait together
 )
 
 // gate compares PINs, and lets nobody guess fast.
@@ -28,11 +29,11 @@ type gate struct {
 	pin string
 
 	mu  sync.Mutex
-	all *rate.Limiter                // tries from everywhere
-	bad map[netip.Addr]*wrongGuesses // guarded by mu
+	all *rate.Limiter                  // tries from everywhere
+	bad map[netip.Prefix]*wrongGuesses // guarded by mu
 }
 
-// wrongGuesses are those of one address.
+// wrongGuesses are those of one guesser.
 type wrongGuesses struct {
 	count int
 	until time.Time // nothing is compared before
@@ -40,7 +41,7 @@ type wrongGuesses struct {
 }
 
 func newGate(pin string) *gate {
-	return &gate{pin: pin, all: rate.NewLimiter(rate.Every(time.Minute/allTries), allTries), bad: map[netip.Addr]*wrongGuesses{}}
+	return &gate{pin: pin, all: rate.NewLimiter(rate.Every(time.Minute/allTries), allTries), bad: map[netip.Prefix]*wrongGuesses{}}
 }
 
 // try lets a person in, or says why not. While somebody has to wait, the PIN is not even looked at: the right one does
@@ -49,14 +50,15 @@ func (g *gate) try(from netip.Addr, pin string) error {
 	if g.pin == "" {
 		return wire.Refuse(wire.PINUnset, nil)
 	}
-	from = network(from)
+	who := guessers(from)
 	now := time.Now()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.sweep(now)
-	guesser := g.bad[from]
-	if guesser != nil && now.Before(guesser.until) {
-		return waitFor(guesser.until.Sub(now))
+	for _, one := range who {
+		if known := g.bad[one.from]; known != nil && now.Before(known.until) {
+			return waitFor(known.until.Sub(now))
+		}
 	}
 	if r := g.all.ReserveN(now, 1); r.DelayFrom(now) > 0 {
 		wait := r.DelayFrom(now)
@@ -65,15 +67,22 @@ func (g *gate) try(from netip.Addr, pin string) error {
 	}
 	given, wanted := sha256.Sum256([]byte(strings.TrimSpace(pin))), sha256.Sum256([]byte(g.pin))
 	if subtle.ConstantTimeCompare(given[:], wanted[:]) == 1 {
-		delete(g.bad, from)
+		for _, one := range who {
+			delete(g.bad, one.from)
+		}
 		return nil
 	}
-	if guesser == nil {
-		guesser = &wrongGuesses{}
-		g.bad[from] = guesser
+	for _, one := range who {
+		known := g.bad[one.from]
+		if known == nil {
+			known = &wrongGuesses{}
+			g.bad[one.from] = known
+		}
+		if known.last = now; known.count >= one.free {
+			known.until = now.Add(min(firstWait<<min(known.count-one.free, 20), longestWait))
+		}
+		known.count++
 	}
-	guesser.until, guesser.last = now.Add(min(firstWait<<min(guesser.count, 20), longestWait)), now
-	guesser.count++
 	return wire.Refuse(wire.PINWrong, nil)
 }
 
@@ -83,7 +92,7 @@ func waitFor(d time.Duration) error {
 
 // sweep forgets old ones, and makes room. The bound of all tries holds for who was forgotten. g.mu is held.
 func (g *gate) sweep(now time.Time) {
-	var oldest netip.Addr
+	var oldest netip.Prefix
 	for from, one := range g.bad {
 		if now.Sub(one.last) >= forgetAfter {
 			delete(g.bad, from)
@@ -94,6 +103,32 @@ func (g *gate) sweep(now time.Time) {
 	if len(g.bad) >= maxGuessers {
 		delete(g.bad, oldest)
 	}
+}
+
+// guesser is whose wrong PINs are counted together, and how many of them make nobody wait.
+type guesser struct {
+	from netip.Prefix
+	free int
+}
+
+// lan stands for all hosts with link-local and unique local addresses of IPv6 together.
+var lan = netip.MustParsePrefix("fe80::/10")
+
+// guessers are those that a try is counted for. Of IPv4 that is the address: there are few, and a host that takes many is held by the
+// bound of all tries. Of IPv6 it is the network, in which a host may take any address. But all technicians of a rack's LAN are in one
+// network with their link-local (fe80::/10) and unique local (fc00::/7) addresses, and one of them must not lock out the others. So there
+// each address waits for its own wrong PINs, and from the 17th within an hour all of the LAN wait together as one address does: who takes
+// a new address for each guess has gained these few. A right PIN ends both. Networks of global addresses are somebody's own.
+func guessers(a netip.Addr) []guesser {
+	a = a.Unmap().WithZone("")
+	own := guesser{from: netip.PrefixFrom(a, a.BitLen())}
+	switch {
+	case a.Is4(), !a.IsValid():
+		return []guesser{own}
+	case a.IsLinkLocalUnicast(), a.IsPrivate():
+		return []guesser{own, {from: lan, free: lanFree}}
+	}
+	return []guesser{{from: netip.PrefixFrom(network(a), 64)}}
 }
 
 // network is what one person is known by: an address, of IPv6 the network, in which a host may take any address.
