@@ -124,7 +124,7 @@ func (k *Keeper) Release(slot int) error {
 	})
 }
 
-// change lets a person change the quarantine of a slot's phone.
+// change lets a person change the quarantine of a slot's phone: with all that follows from it, or, when it cannot be written down, nothing.
 func (k *Keeper) change(slot int, fn func(*place, time.Duration)) error {
 	k.saving.Lock()
 	defer k.saving.Unlock()
@@ -134,27 +134,33 @@ func (k *Keeper) change(slot int, fn func(*place, time.Duration)) error {
 		k.mu.Unlock()
 		return fmt.Errorf("slot %d: %w", slot, ErrNoPhone)
 	}
-	var before *quarantine
-	if q := k.phones[s.phone]; q != nil {
-		copied := *q
-		before = &copied
-	}
+	phone := s.phone
+	before, path, drained, off := copied(k.phones[phone]), s.ladder, s.care.drained, copied(s.care.dark)
 	fn(s, k.o.Now())
 	k.settle(s)
-	phone := s.phone
 	r := Remembered{Slots: map[int]SlotRecord{slot: k.record(s)}, Phones: map[string]PhoneRecord{phone: k.phoneRecord(phone)}}
 	k.mu.Unlock()
 	if err := k.save(r); err != nil {
 		k.mu.Lock()
 		defer k.mu.Unlock()
-		k.phones[phone] = before
-		if before == nil {
+		if k.phones[phone] = before; before == nil {
 			delete(k.phones, phone)
+		}
+		if s.phone == phone {
+			s.ladder, s.care.drained, s.care.dark = path, drained, off
 		}
 		k.settle(s)
 		return fmt.Errorf("write down the quarantine of slot %d: %w", slot, err)
 	}
 	return nil
+}
+
+func copied[T any](p *T) *T {
+	if p == nil {
+		return nil
+	}
+	c := *p
+	return &c
 }
 
 // bounded cuts what a person wrote.

@@ -201,3 +201,33 @@ func TestAPhoneDrainsNoLongerThanItsQuarantine(t *testing.T) {
 		}
 	}
 }
+
+// TestAReleaseThatCannotBeWrittenDownReleasesNothing: neither the quarantine nor the power that it took.
+func TestAReleaseThatCannotBeWrittenDownReleasesNothing(t *testing.T) {
+	b := rack(t, 1)
+	b.pass(time.Minute)
+	b.phones[1] = hung(1)
+	b.pass(15 * time.Minute) // quarantine for half an hour, power off
+	if !b.off[1] {
+		t.Fatalf("it does not drain: %v", b.acts)
+	}
+	b.acts, b.memory.fault = nil, errors.New("disk full")
+	if err := b.Release(1); !errors.Is(err, b.memory.fault) {
+		t.Errorf("%v", err)
+	}
+	b.memory.fault = nil
+	b.pass(10 * time.Minute)
+	if b.state(1) != Quarantined || len(b.acts) != 0 {
+		t.Errorf("it is %s: %v", b.state(1), b.acts)
+	}
+	if err := b.Release(1); err != nil {
+		t.Error(err)
+	}
+	if d := b.memory.kept.Slots[1].Dark; d == nil || d.Left != 0 {
+		t.Errorf("a release that holds, and a restart would keep the port dark: %+v", d)
+	}
+	b.pass(10 * time.Second)
+	if b.rungsOf(1) != "wake" {
+		t.Errorf("released: %v", b.acts)
+	}
+}
