@@ -76,6 +76,7 @@ func (d *usbDevice) stopFunction() {
 
 // reset is a reset of the port: the device is as it was when it was plugged in.
 func (d *usbDevice) reset() {
+	d.phone.log.Debug("host resets the port")
 	d.stopFunction()
 	d.configuration = 0
 	d.out.halted = false

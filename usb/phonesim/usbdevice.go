@@ -128,6 +128,7 @@ func (d *usbDevice) control(c *usbredir.Control) ([]byte, bool) {
 		}
 		return status, true
 	case !in && c.Request == clearFeature && endpoint && c.Value == featureEndpointHalt:
+		d.phone.log.Debug("host clears a halt", "endpoint", c.Index)
 		if !d.halted(c.Index) {
 			d.phone.record(violationf(RuleClearHalt, "endpoint %02x is not halted", c.Index))
 		}

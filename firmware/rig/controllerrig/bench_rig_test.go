@@ -1,0 +1,265 @@
+//go:build rig
+
+package controllerrig_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"phonerack/firmware/action"
+	"phonerack/firmware/health"
+	"phonerack/firmware/rig"
+	"phonerack/firmware/rig/rackrig"
+)
+
+// limit bounds the board's test: on a loaded machine it is several times slower than on an idle one.
+const limit = 12 * time.Minute
+
+// addresses is how many devices QEMU's controller has room for, hubs included: it cannot be given fewer.
+const addresses = 64
+
+// boardFile is a rack of three slots: two on a hub whose ports are switched, at full speed, and one on the controller.
+const boardFile = `
+name = "controller rig"
+
+[[controller]]
+name = "qemu-xhci"
+buses = [1, 2]
+devices = 64
+
+[[hub]]
+name = "A"
+path = "1-1"
+ports = 4
+power = "ports"
+off_time = "2s"
+
+[[slot]]
+number = 1
+path = "1-1.1"
+
+[[slot]]
+number = 2
+path = "1-1.2"
+
+[[slot]]
+number = 3
+path = "1-2"
+`
+
+var ports = map[int]string{1: "1-1.1", 2: "1-1.2", 3: "1-2"}
+
+// settings make looks and settling short, and each rung of the ladder is tried once. Everything else is as it is shipped.
+const settings = `
+[health.probe]
+interval = "5s"
+confirm = 1
+[health.ladder]
+off_time = "2s"
+[health.ladder.reopen]
+tries = 1
+settle = "1s"
+[health.ladder.resync]
+tries = 1
+settle = "1s"
+[health.ladder.clear_halt]
+settle = "1s"
+[health.ladder.port_cycle]
+settle = "15s"
+`
+
+// The devices that fill the controller up: hubs and mice on its own ports from the third on, and mice in the hubs.
+const (
+	firstPort  = 3
+	fillHubs   = 6
+	hubPorts   = 8
+	boardPorts = 15
+	expected   = 3 // of the board's own: hub A, and the phones of two slots
+)
+
+// fill gives QEMU's arguments for all devices but the board's own, and where the mice are.
+func fill() (arguments []string, mice []string) {
+	add := func(kind, port string) {
+		arguments = append(arguments, "-device", fmt.Sprintf("%s,id=%s,bus=xhci.0,port=%s", kind, name(port), port))
+	}
+	mouse := func(port string) {
+		if len(arguments)/2+expected < addresses {
+			add("usb-mouse", port)
+			mice = append(mice, "1-"+port)
+		}
+	}
+	for i := range fillHubs {
+		add(fmt.Sprintf("usb-hub,ports=%d", hubPorts), fmt.Sprint(firstPort+i))
+	}
+	for port := firstPort + fillHubs; port <= boardPorts; port++ {
+		mouse(fmt.Sprint(port))
+	}
+	for i := range fillHubs * hubPorts {
+		mouse(fmt.Sprintf("%d.%d", firstPort+i/hubPorts, 1+i%hubPorts))
+	}
+	return arguments, mice
+}
+
+// name is a device's name for QEMU's monitor.
+func name(port string) string { return "fill" + strings.ReplaceAll(port, ".", "-") }
+
+// bench is a rack on the emulated board, and the phones in it.
+type bench struct {
+	*rackrig.Board
+	ctx    context.Context
+	phones map[int]*rackrig.Phone
+	heard  map[int]*requests
+	mice   []string
+}
+
+// boot boots a board whose controller has room for two phones, and starts rackd on it.
+func boot(t *testing.T) *bench {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	t.Cleanup(cancel)
+	kit, err := rig.Prepare(ctx, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	arguments, mice := fill()
+	b := &bench{ctx: ctx, phones: map[int]*rackrig.Phone{}, heard: map[int]*requests{}, mice: mice}
+	for n, port := range ports {
+		b.heard[n] = &requests{}
+		if b.phones[n], err = rackrig.Simulate(rackrig.PhoneSpec{
+			Slot: n, Port: port, Serial: fmt.Sprintf("SIM%04d", n), Android: 14, Language: "en", Seed: int64(n),
+			Width: 360, Height: 640, Density: 160, // an emulated processor reads its screen
+			Logger: slog.New(b.heard[n]),
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.Board, err = rackrig.BootBoard(ctx, kit, rackrig.BoardSpec{
+		Hubs: []rig.Hub{{Path: "1-1", Ports: 4}}, Slots: ports, Board: boardFile, Config: settings, QEMU: arguments,
+	})
+	if b.Board != nil {
+		t.Cleanup(func() {
+			if t.Failed() {
+				rig.Dump(t, b.Board.Board)
+			}
+			if err := b.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// requests are those of the bus that a phone has logged.
+type requests struct {
+	mu     sync.Mutex // guards all below
+	clears []string   // endpoints, in hexadecimal
+	resets int
+}
+
+func (r *requests) Enabled(context.Context, slog.Level) bool { return true }
+func (r *requests) WithAttrs([]slog.Attr) slog.Handler       { return r }
+func (r *requests) WithGroup(string) slog.Handler            { return r }
+
+// Handle implements slog.Handler.
+func (r *requests) Handle(_ context.Context, record slog.Record) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch record.Message {
+	case "host clears a halt":
+		record.Attrs(func(a slog.Attr) bool {
+			r.clears = append(r.clears, fmt.Sprintf("%02x", a.Value.Uint64()))
+			return true
+		})
+	case "host resets the port":
+		r.resets++
+	}
+	return nil
+}
+
+// since gives what has come, and forgets it.
+func (r *requests) since() (clears []string, resets int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	clears, resets = r.clears, r.resets
+	r.clears, r.resets = nil, 0
+	return clears, resets
+}
+
+// ctl runs rackctl and reads its JSON into result.
+func (b *bench) ctl(t *testing.T, result any, args ...string) {
+	t.Helper()
+	var out bytes.Buffer
+	exit, err := b.Ctl(b.ctx, &out, append(args, "--json")...)
+	if err == nil && exit == 0 && result != nil {
+		err = json.Unmarshal(out.Bytes(), result)
+	}
+	if err != nil || exit != 0 {
+		t.Fatalf("rackctl %v: exit code %d, %v\n%s", args, exit, err, &out)
+	}
+}
+
+// until waits until rackctl slots tells something.
+func (b *bench) until(t *testing.T, what string, is func(map[int]action.SlotHealth) bool) map[int]action.SlotHealth {
+	t.Helper()
+	for end := time.Now().Add(3 * time.Minute); ; time.Sleep(500 * time.Millisecond) {
+		var told action.Slots
+		b.ctl(t, &told, "slots")
+		all := map[int]action.SlotHealth{}
+		for _, s := range told.Slots {
+			all[s.Slot] = s
+		}
+		if is(all) {
+			return all
+		}
+		if time.Now().After(end) {
+			t.Fatalf("not seen: %s; the slots are %+v", what, all)
+		}
+	}
+}
+
+// well tells whether slots are well and their phones can be used.
+func well(all map[int]action.SlotHealth, slots ...int) bool {
+	return !slices.ContainsFunc(slots, func(n int) bool {
+		return all[n].State != string(health.Well) || all[n].Adb != action.Ready && all[n].Adb != action.Limited
+	})
+}
+
+// acts are what the ladder has done about a slot, the oldest first.
+func acts(s action.SlotHealth) string {
+	var all []string
+	for _, a := range slices.Backward(s.Acts) {
+		all = append(all, a.Act+" "+a.Outcome)
+	}
+	return strings.Join(all, ", ")
+}
+
+// number is the device number that the kernel has given what is at a port: another one after each reset and each plug.
+func (b *bench) number(t *testing.T, port string) string {
+	t.Helper()
+	out, exit, err := b.Run(b.ctx, "cat /sys/bus/usb/devices/"+port+"/devnum")
+	if err != nil || exit != 0 {
+		t.Fatalf("the device number at %s: exit code %d, %v", port, exit, err)
+	}
+	return strings.TrimSpace(out)
+}
+
+// honest fails if a phone saw the host break a rule.
+func (b *bench) honest(t *testing.T) {
+	t.Helper()
+	for n, p := range b.phones {
+		if v := p.USB.Violations(); len(v) > 0 {
+			t.Errorf("the phone of slot %d has seen %v", n, v)
+		}
+	}
+}
