@@ -73,7 +73,11 @@ func (r *Rack) newCare(every time.Duration, kernel bus.Records) error {
 		return err
 	}
 	for n := range r.slots {
-		if c.hands.has(n, darkened) {
+		switch {
+		case !c.hands.has(n, darkened):
+		case c.lit(n): // rackd ended between the note and what was to follow
+			c.hands.forget(n, darkened)
+		default:
 			c.keeper.Darkened(n)
 		}
 	}

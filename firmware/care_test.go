@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"phonerack/firmware/action"
 	"phonerack/firmware/health"
 	"phonerack/firmware/lease"
+	"phonerack/firmware/store"
 	"phonerack/hal/board"
 	"phonerack/hal/button"
 	"phonerack/hal/gpio"
@@ -338,6 +340,73 @@ func TestTheEndOfMaintenanceGivesNoPowerThatAPersonHasTaken(t *testing.T) {
 				t.Errorf("left alone: %q", s.Left)
 			}
 			if got := ports[1].switched(); got != "false true" {
+				t.Errorf("switched %s", got)
+			}
+		})
+	}
+}
+
+// full is a store of what is wanted that refuses.
+type full struct {
+	power.Store
+	is atomic.Bool
+}
+
+// Save implements power.Store.
+func (f *full) Save(outlet string, r power.Record) error {
+	if f.is.Load() {
+		return store.ErrFull
+	}
+	return f.Store.Save(outlet, r)
+}
+
+// TestAnOrderThatTheDiskRefusesLeavesNoSlotDark: that a slot is to be dark is noted before its power is switched; when the one or the
+// other cannot be written down, the slot is what it was, also for the next start.
+func TestAnOrderThatTheDiskRefusesLeavesNoSlotDark(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		notes int  // that the disk takes
+		full  bool // for what is wanted of the outlet
+	}{
+		"the note of the second slot":              {1, false},
+		"what is wanted":                           {1000, true},
+		"what is wanted, and the end of the notes": {2, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var hub strip
+			var again firmware.Options
+			disk := &full{}
+			b, ports := newPorts(t, nil, onBoard(t, lineBoard), func(o *firmware.Options) {
+				for _, out := range o.Outlets {
+					hub.ports = append(hub.ports, out.Switch.(*socket))
+				}
+				o.Outlets = []power.Outlet{{Name: "hub A", Hub: "A", HubPath: "1-1", Path: "1-1", Slots: []int{1, 2}, Switch: hub, Default: true, Settle: time.Millisecond}}
+				o.Wanted = func(s power.Store) power.Store { disk.Store = s; return disk }
+				again = *o
+			})
+			b.health(1, health.Well)
+			b.health(2, health.Well)
+			firmware.RefuseNotes(b.rack, test.notes)
+			disk.is.Store(test.full)
+			off := action.PowerArgs{SlotArgs: action.SlotArgs{Slot: 1}, Hub: true}
+			if err := b.Call(t.Context(), "power_off", off, nil); err == nil {
+				t.Fatal("it is said to be off")
+			}
+			for round := range 2 {
+				for n := 1; n <= 2; n++ {
+					if s := b.health(n, health.Well); s.Left != "" || len(s.Acts) != 0 {
+						t.Errorf("start %d: slot %d is left alone: %q, %s", round, n, s.Left, acts(s))
+					}
+				}
+				if round == 0 {
+					b.stop()
+					b.run(again)
+					ports[1].plug()
+					ports[2].plug()
+				}
+			}
+			if got := ports[1].switched(); got != "" {
 				t.Errorf("switched %s", got)
 			}
 		})

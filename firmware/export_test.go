@@ -12,6 +12,7 @@ import (
 	"phonerack/firmware/metrics"
 	"phonerack/firmware/remembered"
 	"phonerack/firmware/status"
+	"phonerack/firmware/store"
 	"phonerack/hal/board"
 	"phonerack/hal/led"
 	"phonerack/hal/power"
@@ -40,6 +41,22 @@ func BlockStore(r *Rack, letGo <-chan struct{}) error {
 	<-taken
 	return nil
 }
+
+// refusing takes so many more notes.
+type refusing struct {
+	notes
+	left int
+}
+
+func (r *refusing) Update(fn func(*bolt.Bucket) error) error {
+	if r.left--; r.left < 0 {
+		return store.ErrFull
+	}
+	return r.notes.Update(fn)
+}
+
+// RefuseNotes has the disk take so many more notes of slots that people want left alone.
+func RefuseNotes(r *Rack, left int) { r.care.hands.bucket = &refusing{r.care.hands.bucket, left} }
 
 // Ordered names what the cloud may ask for, and Order does it.
 func Ordered() []string { return ordered }

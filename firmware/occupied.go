@@ -10,7 +10,6 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"phonerack/firmware/health"
-	"phonerack/firmware/store"
 )
 
 const maintenanceBucket = "maintenance"
@@ -25,13 +24,19 @@ const (
 
 // occupied notes which slots people want left alone, 0 for the whole rack. It outlives a restart: hands may still be inside.
 type occupied struct {
-	bucket *store.Bucket
+	bucket notes
 	keeper *health.Keeper
 
 	saving sync.Mutex // held from reading a reason until its change is on disk; before mu
 
 	mu  sync.Mutex
 	why map[int]string // guarded by mu
+}
+
+// notes is where they are kept; *store.Bucket is one.
+type notes interface {
+	View(fn func(*bolt.Bucket) error) error
+	Update(fn func(*bolt.Bucket) error) error
 }
 
 // openHands reads what an earlier process has noted, and holds to it.
@@ -67,7 +72,7 @@ func (o *occupied) set(slot int, reason string, is bool) error {
 	o.saving.Lock()
 	defer o.saving.Unlock()
 	before := o.noted(slot)
-	why := strings.Join(slices.DeleteFunc(strings.Split(before, separator), func(r string) bool { return r == "" || r == reason }), separator)
+	why := without(before, reason)
 	if is {
 		why = strings.Trim(min(why, reason)+separator+max(why, reason), separator)
 	}
@@ -84,13 +89,33 @@ func (o *occupied) set(slot int, reason string, is bool) error {
 	if err != nil {
 		return fmt.Errorf("write down that slot %d is left alone: %w", slot, err)
 	}
+	o.apply(slot, why)
+	return nil
+}
+
+func (o *occupied) apply(slot int, why string) {
 	o.mu.Lock()
 	if o.why[slot] = why; why == "" {
 		delete(o.why, slot)
 	}
 	o.mu.Unlock()
 	o.tell(slot)
-	return nil
+}
+
+// forget ends a reason that does not hold, whatever the disk says: a slot that is noted there as dark, and has its power, is not dark
+// for the next start either.
+func (o *occupied) forget(slot int, reason string) {
+	if o.set(slot, reason, false) == nil {
+		return
+	}
+	o.saving.Lock()
+	defer o.saving.Unlock()
+	o.apply(slot, without(o.noted(slot), reason))
+}
+
+// without are reasons but for one.
+func without(reasons, one string) string {
+	return strings.Join(slices.DeleteFunc(strings.Split(reasons, separator), func(r string) bool { return r == "" || r == one }), separator)
 }
 
 // tell has the keeper of the slots' health know.

@@ -44,8 +44,9 @@ type Options struct {
 	Descriptors Descriptors
 	Watchdog    watchdog.Device
 	Manager     Manager        // whose watchdog is fed as the hardware's; nil for none
-	Outlets     []power.Outlet // in place of the board's; for tests, as Hubs
+	Outlets     []power.Outlet // in place of the board's; for tests, as Hubs and Wanted
 	Hubs        power.Hubs
+	Wanted      func(power.Store) power.Store // around what keeps which outlets are wanted on
 	// Kernel is the kernel's log; nil is the one of this machine, if it can be read.
 	Kernel bus.Records
 	// Holder names who holds a phone's interface; nil looks among the processes of this machine.

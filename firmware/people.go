@@ -118,20 +118,46 @@ func (c *care) Power(ctx context.Context, slot int, hub, on bool) error {
 	if err != nil {
 		return err
 	}
+	var noted []int
 	if !on {
-		for _, n := range o.Slots {
-			if err := c.hands.set(n, darkened, true); err != nil {
-				return kept(err)
-			}
-			c.keeper.Darkened(n) // it is not missed
+		if noted, err = c.darken(o.Slots); err != nil {
+			c.undarken(noted)
+			return kept(err)
 		}
 	}
 	err = switched(o, c.rack.power.Set(ctx, o.Name, on, power.Person))
 	c.judge()
+	if now, _ := c.outlet(slot, hub); err != nil && now.Wanted {
+		c.undarken(noted) // that it is to be off could not be written down, or somebody wants it on meanwhile
+	}
 	if on {
-		err = errors.Join(err, c.lit(o.Slots))
+		err = errors.Join(err, c.light(o.Slots))
 	}
 	return err
+}
+
+// darken notes that a person has slots switched off, before they are, and gives those of which this was not noted yet.
+func (c *care) darken(slots []int) (noted []int, err error) {
+	for _, n := range slots {
+		before := c.hands.has(n, darkened)
+		if err := c.hands.set(n, darkened, true); err != nil {
+			return noted, err
+		}
+		if c.keeper.Darkened(n); !before { // it is not missed
+			noted = append(noted, n)
+		}
+	}
+	return noted, nil
+}
+
+// undarken takes back what was noted of slots that are not switched off after all.
+func (c *care) undarken(slots []int) {
+	for _, n := range slots {
+		c.hands.forget(n, darkened)
+		if c.powered(n) {
+			c.keeper.Lit(n)
+		}
+	}
 }
 
 // Cycle implements action.Care.
@@ -142,13 +168,13 @@ func (c *care) Cycle(ctx context.Context, slot int, hub bool) error {
 	}
 	err = switched(o, c.rack.cycle(ctx, o, power.Person))
 	c.judge()
-	return errors.Join(err, c.lit(o.Slots))
+	return errors.Join(err, c.light(o.Slots))
 }
 
-// lit ends what switching off has begun, by whomever. For a slot that a person had switched off the keeper then orders the power on
+// light ends what switching off has begun, by whomever. For a slot that a person had switched off the keeper then orders the power on
 // itself, which is done already, and gives the phone its time to come back. Where it orders nothing, as in maintenance or for a
 // phone that rests, it is told: it would take a phone that it holds to be without power for one whose port cuts nothing.
-func (c *care) lit(slots []int) error {
+func (c *care) light(slots []int) error {
 	for _, n := range slots {
 		dark := c.hands.has(n, darkened)
 		if err := c.hands.set(n, darkened, false); err != nil {
@@ -164,6 +190,12 @@ func (c *care) lit(slots []int) error {
 // powered tells whether everything that feeds a slot is wanted to be on.
 func (c *care) powered(slot int) bool {
 	return !slices.ContainsFunc(c.rack.outlets(), func(o power.State) bool { return !o.Wanted && slices.Contains(o.Slots, slot) })
+}
+
+// lit tells whether something feeds a slot, and all that does is wanted to be on.
+func (c *care) lit(slot int) bool {
+	fed := slices.ContainsFunc(c.rack.outlets(), func(o power.State) bool { return slices.Contains(o.Slots, slot) })
+	return fed && c.powered(slot)
 }
 
 // switched says what came of switching an outlet.

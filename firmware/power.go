@@ -77,7 +77,10 @@ func (r *Rack) openPower(o Options) error {
 	if err != nil {
 		return err
 	}
-	records := powerRecords{bucket}
+	var records power.Store = powerRecords{bucket}
+	if o.Wanted != nil {
+		records = o.Wanted(records)
+	}
 	r.gauges.marked = map[int]phone.Gauge{}
 	usb := &power.USB{Sysfs: r.config.USB.Sysfs}
 	r.hubs = usb
