@@ -28,6 +28,7 @@ func (c *care) check(now time.Duration) {
 	wall, trusted := r.wall()
 	in := health.Controller{
 		Boot: now, Wall: wall, Trusted: trusted, CloudWanted: r.cloud != nil, Recovery: r.store.Recovery(), DatabaseMost: int64(r.room),
+		NameDisputed: r.disputed(),
 	}
 	if r.cloud != nil {
 		in.Connected = r.cloud.link.Status().State == link.Online

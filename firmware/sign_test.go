@@ -361,3 +361,63 @@ func TestAShortPressOfTheButtonShowsTheWay(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 }
+
+// disputing is a network with a neighbour who answers for each name that is probed for.
+type disputing struct{}
+
+func (disputing) Links() ([]mdns.Link, error) { return (&ether{}).Links() }
+
+func (disputing) Open(mdns.Link) (mdns.Socket, error) {
+	return &disputed{said: make(chan []byte, 10), closed: make(chan struct{})}, nil
+}
+
+type disputed struct {
+	said   chan []byte
+	closed chan struct{} // closed by Close
+}
+
+func (d *disputed) Read(p []byte) (int, netip.AddrPort, error) {
+	select {
+	case m := <-d.said:
+		return copy(p, m), netip.MustParseAddrPort("192.0.2.9:5353"), nil
+	case <-d.closed:
+		return 0, netip.AddrPort{}, net.ErrClosed
+	}
+}
+
+func (d *disputed) Close() error {
+	close(d.closed)
+	return nil
+}
+
+func (d *disputed) Send(packet []byte, _ netip.AddrPort) error {
+	var m dnsmessage.Message
+	if err := m.Unpack(packet); err != nil || m.Response {
+		return err
+	}
+	answer := dnsmessage.Message{Header: dnsmessage.Header{Response: true, Authoritative: true}, Answers: []dnsmessage.Resource{{
+		Header: dnsmessage.ResourceHeader{Name: m.Questions[0].Name, Type: dnsmessage.TypeA, Class: dnsmessage.ClassINET, TTL: 120},
+		Body:   &dnsmessage.AResource{A: [4]byte{192, 0, 2, 9}},
+	}}}
+	raw, err := answer.Pack()
+	d.said <- raw
+	return err
+}
+
+// TestARackWhoseNamesAreDisputedSaysSo, and is reached by its addresses as before.
+func TestARackWhoseNamesAreDisputedSaysSo(t *testing.T) {
+	t.Parallel()
+	b := newSignBench(t, 1, func(o *firmware.Options) { o.Multicast = disputing{} })
+	b.start()
+	b.within("no name", func() bool { return b.way().Name == "" })
+	if urls := strings.Join(b.way().URLs, " "); urls != fmt.Sprintf("http://192.0.2.7:%d/ http://169.254.7.9:%d/", b.port, b.port) {
+		t.Errorf("the page is at %s", urls)
+	}
+	b.within("a finding", func() bool {
+		var st action.RackStatus
+		if err := b.Call(t.Context(), "rack_status", nil, &st); err != nil {
+			t.Fatal(err)
+		}
+		return slices.ContainsFunc(st.Findings, func(s action.Saying) bool { return s.Code == "name_disputed" && strings.Contains(s.Why, "bench.local") })
+	})
+}

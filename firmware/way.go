@@ -45,12 +45,24 @@ const (
 	maxAddresses = 32  // of this machine
 )
 
+// disputed is the name that the rack has not, because others dispute each that it takes; "" if they do not.
+func (r *Rack) disputed() string {
+	if r.way.name == nil || r.way.name.Name() != "" {
+		return ""
+	}
+	return r.config.MDNS.Name
+}
+
 // host is the rack's name on the LAN, as the page is asked for by it; "" if none is announced.
 func (w *way) host() string {
 	if w.name == nil {
 		return ""
 	}
-	return w.name.Name() + ".local"
+	name := w.name.Name()
+	if name == "" { // others dispute each
+		return ""
+	}
+	return name + ".local"
 }
 
 // urls are the page's, the one to try first first: an address that the site has given works from all of the site, one of the

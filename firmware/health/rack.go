@@ -58,6 +58,8 @@ type Controller struct {
 	DatabaseBytes int64
 	DatabaseMost  int64
 
+	NameDisputed string // the name on the network that the rack has not, because others dispute each; "" if it has one, or wants none
+
 	System System
 }
 
@@ -118,6 +120,7 @@ func (c *Checks) Check(in Controller, conf Rack) []Finding {
 		percent := in.DatabaseBytes * 100 / in.DatabaseMost
 		add(percent >= int64(conf.DatabaseFull), "database_full", map[string]any{"percent": percent})
 	}
+	add(in.NameDisputed != "", "name_disputed", map[string]any{"name": in.NameDisputed})
 	s := in.System
 	add(s.DiskFree >= 0 && s.DiskFree < float64(conf.DiskFree), "disk_full", map[string]any{"percent": int(s.DiskFree)})
 	add(s.DiskWear >= float64(conf.DiskWear), "disk_worn", map[string]any{"percent": int(s.DiskWear)})

@@ -5,7 +5,8 @@
 //	err = r.Run(ctx)
 //
 // On each link (an interface with IPv4, with IPv6) the name is probed for 750 ms, announced twice, and then questions are
-// answered. A name that another machine has becomes NAME-2, NAME-3...; Name tells which one is in force. Interfaces are
+// answered. A name that another machine has becomes NAME-2, NAME-3...; Name tells which one is in force. Who disputes each of them
+// is left the field after 16 disputes within an hour: there is no name for an hour then, and the first is tried again. Interfaces are
 // looked at every five seconds: one that comes up, goes or changes its address begins anew. At the end the records are
 // taken back.
 //

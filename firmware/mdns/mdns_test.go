@@ -352,6 +352,76 @@ func TestAHeavierProbeIsGivenWay(t *testing.T) {
 	}
 }
 
+// TestANeighbourThatDisputesEachName, by answers or by heavier probes: a few names are tried, then none is announced for an hour.
+func TestANeighbourThatDisputesEachName(t *testing.T) {
+	for _, probes := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			l := &lan{}
+			began := time.Now()
+			r, stop := plug(t, &host{lan: l, addr: "192.0.2.7"}, "rack-1")
+			defer stop()
+			time.Sleep(4 * time.Second)
+			other := l.join("192.0.2.9", port)
+			names := map[string]bool{}
+			var muted time.Duration
+			for time.Since(began) < 50*time.Minute {
+				time.Sleep(100 * time.Millisecond)
+				synctest.Wait()
+				name := r.Name()
+				if names[name] = true; name == "" {
+					if muted == 0 {
+						muted = time.Since(began)
+					}
+					name = "rack-1"
+				}
+				own := dnsmessage.Resource{
+					Header: dnsmessage.ResourceHeader{Name: dnsmessage.MustNewName(name + ".local."), Type: dnsmessage.TypeA, Class: dnsmessage.ClassINET, TTL: 120},
+					Body:   &dnsmessage.AResource{A: [4]byte{255, 255, 255, 255}},
+				}
+				m := &dnsmessage.Message{Header: response, Answers: []dnsmessage.Resource{own}}
+				if probes && len(names) > 1 { // an answer has it probe again
+					m = question(name+".local.", dnsmessage.TypeALL, dnsmessage.ClassINET)
+					m.Authorities = []dnsmessage.Resource{own}
+				}
+				other.send(t, m)
+			}
+			if len(names) > maxDisputes+1 || !names[""] || muted > 10*time.Minute {
+				t.Errorf("probes %v: %d names were tried, none after %v", probes, len(names), muted)
+			}
+			if r.Name() != "" {
+				t.Errorf("probes %v: after 50 minutes its name is %s", probes, r.Name())
+			}
+			other.Close()
+			before := time.Now()
+			time.Sleep(time.Until(began.Add(muted + disputesIn + 5*time.Second)))
+			synctest.Wait()
+			if got := l.said("192.0.2.7", before); r.Name() != "rack-1" || !strings.Contains(got, "rack-1.local. A 120 true 192.0.2.7") {
+				t.Errorf("probes %v: afterwards its name is %q: %s", probes, r.Name(), got)
+			}
+		})
+	}
+}
+
+// TestANameIsNotGivenUpForOnePacket: it is probed for again, and its owner would answer that.
+func TestANameIsNotGivenUpForOnePacket(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &lan{}
+		r, stop := plug(t, &host{lan: l, addr: "192.0.2.7"}, "rack-1")
+		defer stop()
+		time.Sleep(4 * time.Second)
+		began := time.Now()
+		l.join("192.0.2.9", port).send(t, &dnsmessage.Message{Header: response, Answers: []dnsmessage.Resource{{
+			Header: dnsmessage.ResourceHeader{Name: dnsmessage.MustNewName("rack-1.local."), Type: dnsmessage.TypeA, Class: dnsmessage.ClassINET, TTL: 120},
+			Body:   &dnsmessage.AResource{A: [4]byte{192, 0, 2, 9}},
+		}}})
+		time.Sleep(4 * time.Second)
+		synctest.Wait()
+		if got := l.said("192.0.2.7", began); r.Name() != "rack-1" || !strings.Contains(got, "rack-1.local. A 120 true 192.0.2.7") {
+			t.Errorf("it is called %s, and said %s", r.Name(), got)
+		}
+	})
+}
+
 func TestAnInterfaceThatChangesBeginsAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &lan{}

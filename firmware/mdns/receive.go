@@ -30,7 +30,7 @@ func (r *Responder) receive(p packet) {
 	}
 	if m.Response {
 		if p.from.Port() == port {
-			r.hear(m)
+			r.hear(p.link, m)
 		}
 		return
 	}
@@ -100,7 +100,10 @@ func parse(data []byte) (dnsmessage.Message, error) {
 }
 
 // hear looks whether another machine answers for the rack's names. What one of the rack's own interfaces says is no other.
-func (r *Responder) hear(m dnsmessage.Message) {
+func (r *Responder) hear(l *link, m dnsmessage.Message) {
+	if !r.muted.IsZero() {
+		return
+	}
 	var own []dnsmessage.Resource
 	for _, l := range r.links {
 		own = append(own, r.id.records(l.Addresses)...)
@@ -110,7 +113,7 @@ func (r *Responder) hear(m dnsmessage.Message) {
 			continue
 		}
 		if heard.Header.Type != dnsmessage.TypePTR && !slices.ContainsFunc(own, func(o dnsmessage.Resource) bool { return equal(o, heard) }) {
-			r.rename()
+			r.dispute(l, time.Now())
 			return
 		}
 	}
@@ -118,7 +121,7 @@ func (r *Responder) hear(m dnsmessage.Message) {
 
 // yield gives way to another who probes for the same name at the same time, and whose records weigh more.
 func (r *Responder) yield(l *link, m dnsmessage.Message) {
-	if l.step > probes {
+	if l.step > probes || !r.muted.IsZero() {
 		return
 	}
 	for _, name := range []dnsmessage.Name{r.id.host, r.id.instance} {
@@ -127,6 +130,11 @@ func (r *Responder) yield(l *link, m dnsmessage.Message) {
 		}
 		theirs := named(m.Authorities)
 		if len(theirs) > 0 && weight(theirs) > weight(named(r.id.records(l.Addresses))) {
+			if l.yields++; l.yields > longestYield { // who means it has announced it by now
+				l.yields = 0
+				r.dispute(l, time.Now())
+				return
+			}
 			l.begin(deferProbe)
 			return
 		}

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net/netip"
 	"regexp"
+	"slices"
 	"sync"
 	"time"
 
@@ -30,7 +31,12 @@ const (
 	maxPacket  = 9000 // bytes, section 17
 	maxWaiting = 64   // packets
 	maxSuffix  = 99
-	answers    = 20 // a second on each link
+
+	// A neighbour who means ill, or is broken, can dispute every name. Sixteen racks of one name still find theirs.
+	maxDisputes  = 16
+	disputesIn   = time.Hour
+	longestYield = 10 // times in a row that a probe of others is given way to, until the name counts as disputed
+	answers      = 20 // a second on each link
 )
 
 // Options of a Responder.
@@ -52,6 +58,8 @@ type Responder struct {
 	failed    map[string]bool // links that could not be opened, so that it is said once
 	suffix    int             // 1 for the name itself
 	conflicts int             // since the name was last announced
+	disputes  []time.Time     // of names of ours, within disputesIn
+	muted     time.Time       // until when no name is tried any more
 
 	mu sync.Mutex
 	id identity // guarded by mu for Name; changed by Run alone
@@ -67,6 +75,7 @@ type link struct {
 	due    time.Time                      // of the step; zero if steady
 	owed   map[string]dnsmessage.Resource // shared answers that wait a little
 	owedAt time.Time                      // when they are sent; zero if none are
+	yields int                            // in a row
 	sent   map[string]time.Time           // when a record was multicast last
 	budget *rate.Limiter
 }
@@ -117,7 +126,7 @@ func (r *Responder) call(name string) error {
 	return nil
 }
 
-// Name is the name in force: that of the options unless another machine has it. NAME.local is the host.
+// Name is the name in force: that of the options unless another machine has it, "" while others dispute each. NAME.local is the host.
 func (r *Responder) Name() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -187,7 +196,7 @@ func (r *Responder) look() {
 		}
 		delete(r.failed, key)
 		opened := &link{Link: l, socket: s, gone: make(chan struct{}), owed: map[string]dnsmessage.Resource{}, sent: map[string]time.Time{}, budget: rate.NewLimiter(answers, answers)}
-		opened.begin(rand.N(probeEvery))
+		opened.begin(max(rand.N(probeEvery), time.Until(r.muted)))
 		r.links[key] = opened
 		r.readers.Go(func() { r.read(opened) })
 	}
@@ -253,6 +262,9 @@ var response = dnsmessage.Header{Response: true, Authoritative: true}
 
 // work does what is due.
 func (r *Responder) work(now time.Time) {
+	if !r.muted.IsZero() && !now.Before(r.muted) {
+		r.unmute()
+	}
 	for _, l := range r.links {
 		if !l.due.IsZero() && !now.Before(l.due) {
 			r.advance(l, now)
@@ -280,7 +292,7 @@ func (r *Responder) advance(l *link, now time.Time) {
 		l.due = now.Add(announceEvery)
 	}
 	if l.step++; l.step == steady {
-		l.due = time.Time{}
+		l.due, l.yields = time.Time{}, 0
 		if r.conflicts > 0 {
 			r.log.Warn("the rack has another name on the network, because its own was taken", "name", r.is)
 		}
@@ -301,6 +313,45 @@ func (r *Responder) probe(l *link) {
 		}
 	}
 	r.send(l, m, netip.AddrPort{})
+}
+
+// dispute takes that another machine answers for a name of ours: one that was announced on the link is probed for once more, since only
+// its owner answers that (RFC 6762, section 9); else the next one is tried. After too many nothing is announced for a time, and the first
+// name is tried again then.
+func (r *Responder) dispute(l *link, now time.Time) {
+	r.disputes = append(slices.DeleteFunc(r.disputes, func(t time.Time) bool { return now.Sub(t) >= disputesIn }), now)
+	if len(r.disputes) > maxDisputes {
+		r.mute(now.Add(disputesIn))
+		return
+	}
+	if l.step > probes {
+		l.begin(rand.N(probeEvery))
+		return
+	}
+	r.rename()
+}
+
+// mute has the rack be without a name until a time.
+func (r *Responder) mute(until time.Time) {
+	r.log.Warn("the rack has no name on the network for a time, because another machine disputes each", "name", r.options.Name, "for", disputesIn)
+	r.muted, r.suffix, r.conflicts, r.disputes = until, 1, 0, nil
+	if err := r.call(r.options.Name); err != nil {
+		r.log.Error("the rack has no name on the network", "err", err)
+	}
+	r.mu.Lock()
+	r.is = ""
+	r.mu.Unlock()
+	for _, l := range r.links {
+		l.begin(time.Until(until))
+	}
+}
+
+// unmute has the name tried again.
+func (r *Responder) unmute() {
+	r.muted = time.Time{}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.is = r.options.Name
 }
 
 // rename takes the next name and probes for it.
