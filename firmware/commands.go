@@ -160,7 +160,7 @@ func (p phones) blink(ctx, coming context.Context, slot int, lasts time.Duration
 	if err != nil {
 		return err
 	}
-	held, err := p.rack.leases.Acquire(slot, lease.Holder{Kind: lease.Recovery, Who: "identify"}, lasts+identifyMargin)
+	held, err := p.rack.leases.Acquire(slot, lease.Holder{Kind: lease.Recovery, Who: lease.Identify}, lasts+identifyMargin)
 	if err != nil {
 		return err
 	}

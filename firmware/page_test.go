@@ -349,7 +349,7 @@ func TestEachActOfThePageIsTheActionOfItsName(t *testing.T) {
 	if held, is := firmware.LeasesOf(b.rack).Lookup(2); !is || held.Holder.Who != "identify" {
 		t.Errorf("nothing shows itself: %+v", held)
 	}
-	if code, body := v.act("power_cycle", 2); code != http.StatusConflict || !strings.Contains(body, "held by recovery") {
+	if code, body := v.act("power_cycle", 2); code != http.StatusConflict || !strings.Contains(body, "held by identify") {
 		t.Errorf("a phone that somebody has: %d %s", code, body)
 	}
 	if code, body := v.act("identify_rack", 0); code != http.StatusConflict { // there is no light, and no other phone

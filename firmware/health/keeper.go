@@ -258,8 +258,11 @@ func (k *Keeper) uncut(s *place, l Look) bool {
 	return true
 }
 
-// bySerial begins the key of a phone that has a serial number of its own.
-const bySerial = "serial:"
+// What the key of a phone begins with: its own serial number follows, or the slot of one that has none.
+const (
+	bySerial = "serial:"
+	byPlace  = "slot:"
+)
 
 // meet notes which phone a look is of. Another phone than before begins anew.
 func (k *Keeper) meet(s *place, l Look) {
@@ -268,7 +271,7 @@ func (k *Keeper) meet(s *place, l Look) {
 	}
 	key := bySerial + l.Phone
 	if l.Phone == "" {
-		key = fmt.Sprint("slot:", s.Slot)
+		key = fmt.Sprint(byPlace, s.Slot)
 		if s.phone != "" && !known(l) {
 			return // nothing was asked yet: it may be the same one
 		}

@@ -2,6 +2,8 @@ package health
 
 import (
 	"embed"
+	"maps"
+	"strings"
 	"sync"
 
 	"phonerack/sync/wire"
@@ -12,9 +14,10 @@ var catalogueFiles embed.FS
 
 // catalogue holds what is said in one language.
 type catalogue struct {
-	Missing string           `toml:"missing"` // stands for an argument that was not given
-	words                    // of a code of another version
-	Finding map[string]words `toml:"finding"` // by code
+	Missing  string           `toml:"missing"`  // stands for an argument that was not given
+	Nameless string           `toml:"nameless"` // stands for a phone without a serial number of its own
+	words                     // of a code of another version
+	Finding  map[string]words `toml:"finding"` // by code
 }
 
 // words say a finding: a few words, why, and what to do.
@@ -37,5 +40,20 @@ func (f Finding) Say(lang string) (title, why, do string) {
 	if w.Title == "" {
 		w, args = c.words, map[string]any{"code": f.Code}
 	}
+	if key, ok := args["phone"].(string); ok {
+		args = maps.Clone(args)
+		args["phone"] = c.phone(key)
+	}
 	return wire.Fill(w.Title, c.Missing, args), wire.Fill(w.Why, c.Missing, args), wire.Fill(w.Do, c.Missing, args)
+}
+
+// phone is what people call the phone of a record.
+func (c catalogue) phone(key string) string {
+	if serial, ok := strings.CutPrefix(key, bySerial); ok {
+		return serial
+	}
+	if strings.HasPrefix(key, byPlace) {
+		return c.Nameless
+	}
+	return key
 }

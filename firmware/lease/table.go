@@ -21,6 +21,9 @@ const (
 	Sign     Kind = "sign" // shows people the way, and gives way: to everybody else the slot is free
 )
 
+// Identify is who has recovery's lease while a phone shows where it is.
+const Identify = "identify"
+
 // Holder is who has a lease. Who is the person who took the hold or started the task.
 type Holder struct {
 	Kind    Kind   `json:"kind"`
@@ -35,6 +38,9 @@ func (h Holder) String() string {
 	case Task:
 		return fmt.Sprintf("task %s, started by %s", h.TaskID, h.Who)
 	case Recovery:
+		if h.Who == Identify {
+			return "identify, which shows where it is"
+		}
 		return "recovery of the phone"
 	}
 	return h.Who

@@ -109,7 +109,7 @@ func showValue(v any) string {
 	case time.Time:
 		return v.Format(time.RFC3339)
 	case time.Duration:
-		return v.String()
+		return length(v)
 	case error:
 		return plain(v.Error())
 	case fmt.Stringer:
@@ -126,6 +126,18 @@ func showValue(v any) string {
 		return fmt.Sprintf("%T", v)
 	}
 	return plain(string(b))
+}
+
+// length is a length of time without units of which there is none: 8h, and not 8h0m0s.
+func length(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = s[:len(s)-len("0s")]
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = s[:len(s)-len("0m")]
+	}
+	return s
 }
 
 func showList[T any](list []T) string {
