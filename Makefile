@@ -81,7 +81,7 @@ test: as-root setup lint build-portable test-unit test-board ## all tests, the e
 .PHONY: test-unit
 test-unit: setup ## the tests that need no emulated board
 	go test -vet=off $(RACE) $(if $(RACE),$(UNWATCHED)) -timeout 20m $$(go list ./... | grep -v /firmware/rig/cloudrig)
-	go test -vet=off -tags browser -run InABrowser ./firmware/status # in Chromium, which is not watched either
+	go test -vet=off -p 1 -tags browser -run InABrowser ./firmware/status ./firmware # in Chromium, which is not watched either
 	go test -vet=off -run FitInTheirMemory ./agent/runner # of which the race detector would take the most
 	go test -vet=off -p 2 -timeout 20m ./firmware/rig/cloudrig/... # whole programs, killed again and again: two sites of them leave some of two processors
 

@@ -13,6 +13,7 @@ import (
 
 	"phonerack/firmware/action"
 	"phonerack/firmware/health"
+	"phonerack/firmware/lease"
 	"phonerack/sync/wire"
 )
 
@@ -127,6 +128,8 @@ func darkScreen(_ Snapshot, s *Slot) string {
 	switch {
 	case s.Phone == nil || !s.Phone.Ready:
 		return "note.unready"
+	case s.Lease != nil && s.Lease.Holder == lease.Holder{Kind: lease.Recovery, Who: lease.Identify}:
+		return "note.blinks"
 	case s.Lease != nil:
 		return "note.leased"
 	}

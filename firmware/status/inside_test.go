@@ -105,10 +105,79 @@ func usedKeys(t *testing.T) map[string]bool {
 			used[kind+"."+v] = true
 		}
 	}
+	for _, o := range health.Outcomes() {
+		used["outcome."+string(o)] = true
+	}
 	for r := health.Rung(0); r.String() != "unknown"; r++ {
 		used["rung."+r.String()], used["event.recovery."+r.String()] = true, true
 	}
 	return used
+}
+
+// TestEventsAreToldInWords: what a person reads has no codes where there are words, and what nobody knows is still there.
+func TestEventsAreToldInWords(t *testing.T) {
+	v := &view{Lang: "en"}
+	for raw, want := range map[string]string{
+		``: ``,
+		`{"android":"14","model":"Pixel 7","reason":"no answer"}`:      `Android 14, Pixel 7, no answer`,
+		`{"outcome":"not_cut"}`:                                        `the power was not cut`,
+		`{"outcome":"of tomorrow"}`:                                    `of tomorrow`,
+		`{"diagnosis":"fine","findings":["storage_low","tcp_open"]}`:   `storage almost full, ADB open on the network`,
+		`{"diagnosis":"hung"}`:                                         `hangs`,
+		`{"ms":-5250}`:                                                 `-5.25s`,
+		`{"boots":3,"nested":{"a":1}}`:                                 `boots 3, nested map[a:1]`,
+		`"no object"`:                                                  `"no object"`,
+		`{"findings":"no list","ms":"no number","outcome":{"no":"w"}}`: `ms no number, map[no:w]`,
+	} {
+		if got := v.detail(json.RawMessage(raw)); got != want {
+			t.Errorf("%s is %q, want %q", raw, got, want)
+		}
+	}
+}
+
+// TestTheReasonOfAStateComesFirst: that the phone is well explains no quarantine, no maintenance and nothing to look at.
+func TestTheReasonOfAStateComesFirst(t *testing.T) {
+	v := &view{Lang: "en"}
+	find := func(codes ...string) (all []health.Finding) {
+		for _, c := range codes {
+			all = append(all, health.Finding{Code: c})
+		}
+		return all
+	}
+	for _, c := range []struct {
+		state  health.State
+		main   string
+		others []health.Finding
+		want   string
+	}{
+		{health.Well, "fine", nil, "fine"},
+		{health.Attention, "fine", find("storage_low", "tcp_open"), "storage_low tcp_open"},
+		{health.Quarantined, "hung", find("quarantined"), "quarantined hung"},
+		{health.Quarantined, "fine", find("quarantined"), "quarantined"},
+		{health.Maintenance, "fine", find("maintenance"), "maintenance"},
+		{health.Maintenance, "dark", find("maintenance"), "dark maintenance"},
+		{health.Recovering, "hung", find("cable_suspect"), "hung cable_suspect"},
+		{health.Attention, "fine", nil, "fine"},
+	} {
+		var got []string
+		for _, s := range v.reasons(&Slot{State: c.state, Main: find(c.main)[0], Others: c.others}) {
+			got = append(got, s.Code)
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%s with %s and %v: %v, want %s", c.state, c.main, c.others, got, c.want)
+		}
+	}
+}
+
+func TestWhatIsLeftIsNeverSaidTooShort(t *testing.T) {
+	v := &view{Lang: "en"}
+	for d, want := range map[time.Duration]string{
+		8*time.Hour - time.Second: "8 h", 25 * time.Minute: "25 min", 24*time.Minute + time.Second: "25 min", 59 * time.Second: "59 s", 1100 * time.Millisecond: "2 s", 0: "0 s",
+	} {
+		if got := v.Left(d); got != want {
+			t.Errorf("%v: %s, want %s", d, got, want)
+		}
+	}
 }
 
 func TestRedact(t *testing.T) {

@@ -130,7 +130,7 @@ func (v *view) summary(count map[health.State]int) string {
 // slotBody is the page of one slot.
 type slotBody struct {
 	cell
-	Others  []said
+	Reasons []said // of the state, the one that it is in for first
 	Buttons []button
 	Events  []eventView
 	Prev    int // number of the neighbours; 0 for none
@@ -150,8 +150,7 @@ func (p *Page) slot(w http.ResponseWriter, r *http.Request) error {
 	v.Title = v.T("slot.title") + " " + c.Name
 	v.Live = true
 	events := p.o.Source.Events(s.Number, slotEvents)
-	b := slotBody{cell: c, Others: v.sayAll(s.Others), Buttons: v.buttons(snap, s), Events: v.events(events)}
-	b.Finding = v.say(s.Main)
+	b := slotBody{cell: c, Reasons: v.reasons(s), Buttons: v.buttons(snap, s), Events: v.events(events)}
 	i := slices.IndexFunc(snap.Slots, func(o Slot) bool { return o.Number == s.Number })
 	if i > 0 {
 		b.Prev = snap.Slots[i-1].Number
@@ -170,6 +169,22 @@ func (p *Page) slot(w http.ResponseWriter, r *http.Request) error {
 		Slot   *Slot   `json:"slot"`
 		Events []Event `json:"events"`
 	}{s, events})
+}
+
+// reasons are why a slot is in its state. Where somebody has it left alone, or something beside the diagnosis is to be looked at,
+// that comes first: the diagnosis may be that the phone is well.
+func (v *view) reasons(s *Slot) []said {
+	switch s.State {
+	case health.Attention, health.Quarantined, health.Maintenance:
+		if len(s.Others) == 0 || s.Main.Code == "dark" {
+			break
+		}
+		if s.Main.Code == string(health.Fine) {
+			return v.sayAll(s.Others)
+		}
+		return v.sayAll(append(slices.Clone(s.Others), s.Main))
+	}
+	return v.sayAll(append([]health.Finding{s.Main}, s.Others...))
 }
 
 // controllerBody is the page of the controller.

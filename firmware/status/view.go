@@ -56,6 +56,16 @@ func (v *view) W(kind string, value any) string { return word(v.Lang, kind, valu
 // Span says a length of time.
 func (v *view) Span(d time.Duration) string { return span(v.Lang, d) }
 
+// Left says how long something still lasts: never less than it does.
+func (v *view) Left(d time.Duration) string {
+	for _, unit := range []time.Duration{time.Hour, time.Minute, time.Second} {
+		if d > unit {
+			return span(v.Lang, (d + unit - 1).Truncate(unit))
+		}
+	}
+	return span(v.Lang, d)
+}
+
 // Outlet is what was seen of an outlet, in words.
 func (v *view) Outlet(o *Outlet) string {
 	all := []string{v.W("cut", cmp.Or(string(o.Cut), "unseen"))}
@@ -126,6 +136,7 @@ func (v *view) sayAll(all []health.Finding) []said {
 type cell struct {
 	Slot        *Slot
 	Name        string // number and label
+	Hub         string // in words; "" if it is behind none
 	State, Word string // code, and in words
 	Short       string // what is wrong, in a few words; "" when nothing is
 	Finding     said
@@ -137,6 +148,9 @@ func (v *view) cell(s *Slot) cell {
 	c := cell{Slot: s, Name: strconv.Itoa(s.Number), State: string(s.State), Word: v.W("state", s.State), Finding: v.say(s.Main), Busy: s.Task != nil || s.Lease != nil, BusyWord: v.T("busy")}
 	if !slices.Contains(health.States(), s.State) {
 		c.State = string(health.UnknownHow)
+	}
+	if s.Hub != "" {
+		c.Hub = v.T("hub", "name", cut(s.Hub, maxHubBytes))
 	}
 	if s.Label != "" {
 		c.Name += " " + cut(s.Label, maxNameBytes)
@@ -162,6 +176,7 @@ func troubled(s *Slot) bool {
 // Bounds of a text on a page, so that a page stays within its size.
 const (
 	maxNameBytes = 64
+	maxHubBytes  = 12 // in the drawing; the page of the slot has it all
 	maxTextBytes = 300
 	maxLineBytes = 300
 )
@@ -180,20 +195,6 @@ func cut(s string, most int) string {
 		}
 	}
 	return s
-}
-
-// eventView is an event in words.
-type eventView struct {
-	Age, What, Detail string
-	Slot              int
-}
-
-func (v *view) events(all []Event) []eventView {
-	var out []eventView
-	for _, e := range all {
-		out = append(out, eventView{Age: v.Span(e.Age), What: v.W("event", e.Kind), Detail: cut(string(e.Detail), maxTextBytes), Slot: e.Slot})
-	}
-	return out
 }
 
 // taskView is a task in a list.
