@@ -2,7 +2,7 @@ package firmware
 
 import (
 	"context"
-	"fmt"
+	"encoding/json"
 	"time"
 
 	conn "periph.io/x/conn/v3/gpio"
@@ -128,9 +128,12 @@ func (r *Rack) addButton() {
 		return
 	}
 	r.pins = append(r.pins, pin)
-	r.watch.Add(r.tree, service{"button", func(ctx context.Context) error {
-		return button.Watch(ctx, pin, false, button.Events{Stage: r.care.stage, Act: func(a button.Act) { r.care.pressed(ctx, a) }})
-	}}, stopPart)
+	r.watch.Add(r.tree, service{"button", func(ctx context.Context) error { return r.care.watchButton(ctx, pin) }}, stopPart)
+}
+
+// watchButton reads the button until ctx ends.
+func (c *care) watchButton(ctx context.Context, pin conn.PinIn) error {
+	return button.Watch(ctx, pin, false, button.Events{Stage: c.stage, Act: func(a button.Act) { c.pressed(ctx, a) }})
 }
 
 // feedback is what the light shows of a held button.
@@ -152,16 +155,15 @@ func (c *care) pointOut(ctx context.Context) {
 	if len(c.rack.way.reachable) == 0 {
 		return
 	}
-	args := []byte(fmt.Sprintf(`{"seconds":%d}`, led.IdentifyFor/time.Second))
 	c.rack.works(func() {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		defer context.AfterFunc(c.rack.halt, cancel)()
-		c.rack.actions.Call(ctx, action.Actor{Name: "button", Role: action.Operator, Via: "button"}, "sign", args, action.Pipes{}) // what comes of it is logged
+		c.ask(ctx, "sign", action.SignArgs{Seconds: int(led.IdentifyFor / time.Second)})
 	})
 }
 
-// pressed does what a press asks for.
+// pressed does what a press asks for, as anybody's order: by the registry, which writes down who asked and what came of it.
 func (c *care) pressed(ctx context.Context, a button.Act) {
 	c.log.Info("button", "act", string(a))
 	switch a {
@@ -169,13 +171,18 @@ func (c *care) pressed(ctx context.Context, a button.Act) {
 		c.lights[0].identify(led.IdentifyFor)
 		c.pointOut(ctx)
 	case button.Maintenance:
-		on := c.hands.of(0) == ""
-		if err := c.Maintain(0, on); err != nil {
-			c.log.Error("maintenance was not switched", "on", on, "err", err)
-		}
+		c.ask(ctx, "maintenance", action.MaintenanceArgs{Off: c.hands.of(0) != ""})
 	case button.FactoryReset:
-		if err := c.rack.FactoryReset("button", false); err != nil {
-			c.log.Error("no factory reset", "err", err)
-		}
+		c.ask(ctx, "factory_reset", action.FactoryResetArgs{Yes: true}) // who holds it for 20 s means it
 	}
+}
+
+// ask calls an action for the button. What comes of it is logged.
+func (c *care) ask(ctx context.Context, name string, args any) {
+	raw, err := json.Marshal(args)
+	if err != nil {
+		c.log.Error("the button", "err", err) // plain fields: it does not happen
+		return
+	}
+	c.rack.actions.Call(ctx, action.Button, name, raw, action.Pipes{})
 }

@@ -26,7 +26,7 @@ func factoryActions() []entry {
 
 func factoryReset(_ context.Context, c *call, args *FactoryResetArgs) (any, error) {
 	r, ok := c.rack.(Resetter)
-	if !ok || c.actor.Via != viaSocket {
+	if !ok || c.actor.Via != viaSocket && c.actor != Button {
 		return nil, wire.Refuse(wire.Unsupported, map[string]any{"what": "a factory reset from anywhere but the board itself"})
 	}
 	if !args.Yes {

@@ -38,6 +38,8 @@ func TestAFactoryResetIsForWhoIsOnTheBoard(t *testing.T) {
 	}{
 		{"rackctl", action.Actor{Name: "root", Role: action.Operator, Via: "socket"}, `{"yes":true}`, "", 1, 0},
 		{"with the key", action.Actor{Name: "root", Role: action.Operator, Via: "socket"}, `{"yes":true,"adb_key":true}`, "", 1, 1},
+		{"the button", action.Button, `{"yes":true}`, "", 1, 0},
+		{"who is only called so", action.Actor{Name: "button", Role: action.Operator, Via: "cloud"}, `{"yes":true}`, wire.Unsupported, 0, 0},
 		{"without a yes", action.Actor{Name: "root", Role: action.Operator, Via: "socket"}, `{}`, wire.BadRequest, 0, 0},
 		{"the page", action.Actor{Name: "kim", Role: action.Operator, Via: "page"}, `{"yes":true}`, wire.Unsupported, 0, 0},
 		{"the cloud", action.Actor{Name: "cloud", Role: action.Operator, Via: "cloud"}, `{"yes":true}`, wire.Unsupported, 0, 0},

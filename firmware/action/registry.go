@@ -34,6 +34,9 @@ type Actor struct {
 	Via  string // the door, such as "socket"
 }
 
+// Button is who presses the button of the rack: hands are there.
+var Button = Actor{Name: "button", Role: Operator, Via: "button"}
+
 // Streams says which streams an action uses besides its arguments and its result.
 type Streams string
 
