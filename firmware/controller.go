@@ -28,7 +28,7 @@ func (c *care) check(now time.Duration) {
 	wall, trusted := r.wall()
 	in := health.Controller{
 		Boot: now, Wall: wall, Trusted: trusted, CloudWanted: r.cloud != nil, Recovery: r.store.Recovery(), DatabaseMost: int64(r.room),
-		NameDisputed: r.disputed(),
+		NameDisputed: r.disputed(), Absent: r.absent.list(),
 	}
 	if r.cloud != nil {
 		in.Connected = r.cloud.link.Status().State == link.Online
@@ -71,7 +71,7 @@ func (c *care) check(now time.Duration) {
 
 // about is what a finding is about: its figures may change from one check to the next.
 func about(f health.Finding) string {
-	return fmt.Sprint(f.Code, " ", f.Args["hub"], " ", f.Args["service"])
+	return fmt.Sprint(f.Code, " ", f.Args["hub"], " ", f.Args["service"], " ", f.Args["address"])
 }
 
 // wall is the board's clock, and whether it is right: the cloud's time says so, or the kernel's own discipline (NTP). The link

@@ -2,12 +2,9 @@ package firmware
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
-	"syscall"
 	"time"
 
 	"golang.org/x/net/netutil"
@@ -45,23 +42,8 @@ func (r *Rack) pageHosts() []string {
 // logOf is the log of a part, by the name that it has in the tree: the page shows its last line.
 func (r *Rack) logOf(part string) *slog.Logger { return r.log.With(logbook.PartKey, part) }
 
-// listen opens an address. One that cannot be had is tried again by the supervisor.
-func listen(ctx context.Context, what, address string) (net.Listener, error) {
-	var lc net.ListenConfig
-	l, err := lc.Listen(ctx, "tcp", address)
-	switch {
-	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, fmt.Errorf("%s cannot be served because another program has the address %s: end that program, or choose another address: %w", what, address, err)
-	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		return nil, fmt.Errorf("%s cannot be served because this machine has no address %s now: wait for the network, or correct the address: %w", what, address, err)
-	case err != nil:
-		return nil, fmt.Errorf("%s cannot be served: %w", what, err)
-	}
-	return l, nil
-}
-
 func (r *Rack) servePage(ctx context.Context, address string) error {
-	l, err := listen(ctx, "the page", address)
+	l, err := r.absent.listen(ctx, r.logOf("page on "+address), "the page", address)
 	if err != nil {
 		return err
 	}
@@ -82,11 +64,11 @@ const (
 )
 
 func (r *Rack) serveMetrics(ctx context.Context) error {
-	l, err := listen(ctx, "metrics", r.config.Metrics.Listen)
+	log := r.logOf("metrics")
+	l, err := r.absent.listen(ctx, log, "metrics", r.config.Metrics.Listen)
 	if err != nil {
 		return err
 	}
-	log := r.logOf("metrics")
 	log.Info("metrics", "address", "http://"+l.Addr().String()+"/metrics", "others", r.config.Metrics.TokenFile != "")
 	o := metrics.Options{Source: metricSource{r, r.source.version}, Logger: log}
 	if r.config.Metrics.TokenFile != "" {

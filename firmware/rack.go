@@ -93,6 +93,7 @@ type Rack struct {
 	overcurrent *overcurrent  // watches for hubs that take too much
 	care        *care
 	way         way
+	absent      absent          // addresses that the page and metrics wait for
 	parts       *watchdog.Parts // that have to make progress; nil if no watchdog asks
 	linked      *watchdog.Part  // of the link; nil as parts, and as cloud
 	storeBound  time.Duration   // 0 is the usual

@@ -58,7 +58,8 @@ type Controller struct {
 	DatabaseBytes int64
 	DatabaseMost  int64
 
-	NameDisputed string // the name on the network that the rack has not, because others dispute each; "" if it has one, or wants none
+	Absent       []string // addresses that the page or metrics are to be served at, and that the machine does not have
+	NameDisputed string   // the name on the network that the rack has not, because others dispute each; "" if it has one, or wants none
 
 	System System
 }
@@ -119,6 +120,9 @@ func (c *Checks) Check(in Controller, conf Rack) []Finding {
 	if in.DatabaseMost > 0 {
 		percent := in.DatabaseBytes * 100 / in.DatabaseMost
 		add(percent >= int64(conf.DatabaseFull), "database_full", map[string]any{"percent": percent})
+	}
+	for _, address := range in.Absent {
+		add(true, "address_missing", map[string]any{"address": address})
 	}
 	add(in.NameDisputed != "", "name_disputed", map[string]any{"name": in.NameDisputed})
 	s := in.System
