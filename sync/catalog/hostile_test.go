@@ -2,10 +2,15 @@ package catalog_test
 
 import (
 	"crypto/ed25519"
+	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
+
+	bolt "go.etcd.io/bbolt"
 
 	"phonerack/agent/skill/model"
 	"phonerack/sync/catalog"
@@ -201,4 +206,46 @@ func TestAManifestThatExpiresWhileItsSkillsAreFetchedIsNotApplied(t *testing.T) 
 		return nil
 	}
 	w.refused(catalog.ErrExpired)
+}
+
+// TestDatesPastTheYear9999, which no answer about the catalog can be written with: a manifest is not taken, and a copy that an earlier
+// version has taken serves on, as stale, until there is another.
+func TestDatesPastTheYear9999(t *testing.T) {
+	w := newWorld(t)
+	w.publish(tips("a", "1", "social"))
+	w.sync()
+	w.publish(tips("a", "2", "social"))
+	w.text = func(raw []byte) []byte {
+		return regexp.MustCompile(`"issued":\d+,"expires":\d+`).ReplaceAll(raw, []byte(`"issued":253402300800000,"expires":9223372036854775807`))
+	}
+	if err := w.c.Sync(w.Context()); err == nil || !strings.Contains(err.Error(), "issued") {
+		t.Errorf("it is taken: %v", err)
+	}
+	w.text = nil
+	w.want("a=1")
+	err := w.bucket.Update(func(b *bolt.Bucket) error {
+		var state map[string]json.RawMessage
+		if err := json.Unmarshal(b.Get([]byte("state")), &state); err != nil {
+			return err
+		}
+		state["issued"], state["expires"] = json.RawMessage("253402300800000"), json.RawMessage("9223372036854775807")
+		raw, err := json.Marshal(state)
+		if err != nil {
+			return err
+		}
+		return b.Put([]byte("state"), raw)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.restart()
+	w.want("a=1")
+	if _, err := json.Marshal(w.c.Status()); err != nil || w.c.Status().StaleSince.IsZero() {
+		t.Errorf("%+v: %v", w.c.Status(), err)
+	}
+	w.sync()
+	w.want("a=2")
+	if st := w.c.Status(); !st.Issued.Equal(w.at) || !st.StaleSince.IsZero() {
+		t.Errorf("%+v", st)
+	}
 }

@@ -44,7 +44,8 @@ type platform struct {
 	// alter is called with each page, and may change it; cut ends a request with an error.
 	alter func(n int, p *wire.SkillManifest)
 	cut   func(what string) error
-	edit  func(*model.Manifest) // before it is signed
+	edit  func(*model.Manifest)   // before it is signed
+	text  func(raw []byte) []byte // of what our own writer does not write, before it is signed
 	body  func(raw []byte) []byte
 	coded map[*model.Skill][]byte
 	sums  map[*model.Skill]string
@@ -179,6 +180,9 @@ func (p *platform) sign(m *model.Manifest) signed {
 	raw, err := m.Encode()
 	if err != nil {
 		panic(err)
+	}
+	if p.text != nil {
+		raw = p.text(raw)
 	}
 	return signed{raw, model.SignManifest(p.keys[p.signs], raw), p.signs}
 }

@@ -72,6 +72,9 @@ func Sum(raw []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
+// MaxTime is the end of the year 9999, in milliseconds since 1970: what is later cannot be written as RFC 3339, and so in no JSON.
+const MaxTime = 253402300799999
+
 // IssuedAt is Issued as a time.
 func (m *Manifest) IssuedAt() time.Time { return time.UnixMilli(m.Issued).UTC() }
 

@@ -54,8 +54,8 @@ func (r *reader) manifest(n *node, m *Manifest) {
 	m.Epoch = o.whole("epoch", 1, math.MaxInt64)
 	m.Version = o.whole("version", 1, math.MaxInt64)
 	m.Complete = o.flag("complete")
-	m.Issued = o.whole("issued", 1, math.MaxInt64)
-	m.Expires = o.whole("expires", 1, math.MaxInt64)
+	m.Issued = o.whole("issued", 1, MaxTime)
+	m.Expires = o.whole("expires", 1, MaxTime)
 	if m.Complete {
 		o.refuse("is not for a complete manifest", "since", "removed")
 	} else {
