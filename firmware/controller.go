@@ -30,6 +30,9 @@ func (c *care) check(now time.Duration) {
 		Boot: now, Wall: wall, Trusted: trusted, CloudWanted: r.cloud != nil, Recovery: r.store.Recovery(), DatabaseMost: int64(r.room),
 		NameDisputed: r.disputed(), Absent: r.absent.list(),
 	}
+	if r.skills != nil {
+		in.SkillsAside = r.skills.Registry().SetAside()
+	}
 	if r.cloud != nil {
 		in.Connected = r.cloud.link.Status().State == link.Online
 	}
@@ -71,7 +74,7 @@ func (c *care) check(now time.Duration) {
 
 // about is what a finding is about: its figures may change from one check to the next.
 func about(f health.Finding) string {
-	return fmt.Sprint(f.Code, " ", f.Args["hub"], " ", f.Args["service"], " ", f.Args["address"])
+	return fmt.Sprint(f.Code, " ", f.Args["hub"], " ", f.Args["service"], " ", f.Args["address"], " ", f.Args["skill"])
 }
 
 // wall is the board's clock, and whether it is right: the cloud's time says so, or the kernel's own discipline (NTP). The link

@@ -7,14 +7,18 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	bolt "go.etcd.io/bbolt"
 
 	"phonerack/agent/skill/folder"
 	"phonerack/agent/skill/registry"
 	"phonerack/firmware/action"
 	"phonerack/firmware/config"
+	"phonerack/firmware/store"
 	"phonerack/sync/wire"
 )
 
@@ -68,6 +72,47 @@ func TestSkillsOutliveARestartAndFoldersAreFound(t *testing.T) {
 	if l.Tools[0].Source != registry.Builtin || !l.Tools[0].Writes || l.Tools[1].Source != registry.AgentSkills || l.Tools[1].SourceMetadata["path"] != filepath.Join(root, "weather") {
 		t.Errorf("tools %+v", l.Tools)
 	}
+}
+
+// TestARackStartsWithoutASkillThatCannotBeRead: the rest is there, and the skill is named until somebody removes it.
+func TestARackStartsWithoutASkillThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, 1)
+	b.start()
+	for _, name := range []string{"local/bad", "local/good"} {
+		yaml := fmt.Sprintf("name: %s\ndescription: What we use.\nitems:\n  - {type: tool_ref, name: tap}\n", name)
+		if err := b.Call(t.Context(), "skill_add", action.SkillYAML{YAML: yaml}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.stop()
+	db, err := store.Open(store.Options{Path: filepath.Join(b.config.Rack.State, "rackd.db"), Logger: logger(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	bucket, err := db.Bucket("skills")
+	if err == nil {
+		err = bucket.Update(func(b *bolt.Bucket) error { return b.Bucket([]byte("skills")).Put([]byte("local/bad"), []byte("{")) })
+	}
+	if err = errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	b.start()
+	if err := b.Call(t.Context(), "skill_show", action.SkillArgs{Name: "local/good"}, nil); err != nil {
+		t.Errorf("the other skill: %v", err)
+	}
+	named := func() bool {
+		var st action.RackStatus
+		if err := b.Call(t.Context(), "rack_status", nil, &st); err != nil {
+			t.Fatal(err)
+		}
+		return slices.ContainsFunc(st.Findings, func(s action.Saying) bool { return s.Code == "skill_set_aside" && strings.Contains(s.Why, "local/bad") })
+	}
+	b.within("the finding", named)
+	if err := b.Call(t.Context(), "skill_remove", action.SkillArgs{Name: "local/bad"}, nil); err != nil {
+		t.Error(err)
+	}
+	b.within("its end", func() bool { return !named() })
 }
 
 // TestWhatTheConfigurationLeavesOutIsNoMatterOfTheVersion: the refusal names the keys that would give it.

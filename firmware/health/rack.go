@@ -58,6 +58,7 @@ type Controller struct {
 	DatabaseBytes int64
 	DatabaseMost  int64
 
+	SkillsAside  []string // skills whose records could not be read
 	Absent       []string // addresses that the page or metrics are to be served at, and that the machine does not have
 	NameDisputed string   // the name on the network that the rack has not, because others dispute each; "" if it has one, or wants none
 
@@ -120,6 +121,9 @@ func (c *Checks) Check(in Controller, conf Rack) []Finding {
 	if in.DatabaseMost > 0 {
 		percent := in.DatabaseBytes * 100 / in.DatabaseMost
 		add(percent >= int64(conf.DatabaseFull), "database_full", map[string]any{"percent": percent})
+	}
+	for _, skill := range in.SkillsAside {
+		add(true, "skill_set_aside", map[string]any{"skill": skill})
 	}
 	for _, address := range in.Absent {
 		add(true, "address_missing", map[string]any{"address": address})

@@ -47,6 +47,7 @@ func TestControllerChecks(t *testing.T) {
 		{"worn", func(c *Controller) { c.System.DiskWear = 80 }, "disk_worn", FaultAlarm},
 		{"memory", func(c *Controller) { c.System.MemoryFree = 9 }, "memory_low", FaultAlarm},
 		{"memory not known", func(c *Controller) { c.System.MemoryFree = -1 }, "", NoAlarm},
+		{"a skill that cannot be read", func(c *Controller) { c.SkillsAside = []string{"local/x"} }, "skill_set_aside", NoAlarm},
 		{"an address that is late", func(c *Controller) { c.Absent = []string{"192.0.2.7:80"} }, "address_missing", NoAlarm},
 		{"others dispute its name", func(c *Controller) { c.NameDisputed = "rack-1" }, "name_disputed", NoAlarm},
 		{"under-voltage", func(c *Controller) { c.System.UnderVoltage = true }, "under_voltage", PowerAlarm},

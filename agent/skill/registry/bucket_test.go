@@ -83,6 +83,16 @@ func (f *file) rows(table string) []map[string]any {
 	return rows
 }
 
+// count is how many rows a table has.
+func (f *file) count(table string) (n int) {
+	f.t.Helper()
+	err := f.View(func(b *bolt.Bucket) error { n = b.Bucket([]byte(table)).Stats().KeyN; return nil })
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return n
+}
+
 // corrupt puts a value in the place of a table's first.
 func (f *file) corrupt(table string, value []byte) {
 	f.t.Helper()

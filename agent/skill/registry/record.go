@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -22,6 +23,7 @@ type Bucket interface {
 var (
 	bucketSkills = []byte("skills")      // name -> skillRow
 	bucketItems  = []byte("skill_items") // skill_name, 0, item_order -> itemRow
+	bucketAside  = []byte("set_aside")   // skill name, 0, table, 0, key -> the row as it was
 )
 
 // skillRow is a row of the table skills, with its columns.
@@ -176,8 +178,10 @@ func dropSkill(b *bolt.Bucket, name string) error {
 }
 
 func dropItems(b *bolt.Bucket, name string) error {
-	table := b.Bucket(bucketItems)
-	prefix := itemsOf(name)
+	return dropPrefix(b.Bucket(bucketItems), itemsOf(name))
+}
+
+func dropPrefix(table *bolt.Bucket, prefix []byte) error {
 	var found [][]byte // collected first: a cursor may pass over a key while others are deleted
 	c := table.Cursor()
 	for k, _ := c.Seek(prefix); bytes.HasPrefix(k, prefix); k, _ = c.Next() {
@@ -191,6 +195,44 @@ func dropItems(b *bolt.Bucket, name string) error {
 	return nil
 }
 
+// setAside moves the rows of a skill that cannot be read out of the tables. What was set aside under its name before stays.
+func setAside(b *bolt.Bucket, name string) error {
+	aside := b.Bucket(bucketAside)
+	n, err := aside.NextSequence()
+	if err != nil {
+		return err
+	}
+	move := func(table, key, raw []byte) error {
+		return aside.Put(binary.BigEndian.AppendUint64(bytes.Join([][]byte{[]byte(name), table, key, {}}, []byte{0}), n), raw)
+	}
+	if err := move(bucketSkills, []byte(name), b.Bucket(bucketSkills).Get([]byte(name))); err != nil {
+		return err
+	}
+	prefix, c := itemsOf(name), b.Bucket(bucketItems).Cursor()
+	for k, raw := c.Seek(prefix); bytes.HasPrefix(k, prefix); k, raw = c.Next() {
+		if err := move(bucketItems, k, raw); err != nil {
+			return err
+		}
+	}
+	return dropSkill(b, name)
+}
+
+// asideNames are the skills that rows were set aside of.
+func asideNames(b *bolt.Bucket) map[string]bool {
+	names := map[string]bool{}
+	c := b.Bucket(bucketAside).Cursor()
+	for k, _ := c.First(); k != nil; k, _ = c.Next() {
+		name, _, _ := bytes.Cut(k, []byte{0})
+		names[string(name)] = true
+	}
+	return names
+}
+
+// forgetAside removes what was set aside of a skill.
+func forgetAside(b *bolt.Bucket, name string) error {
+	return dropPrefix(b.Bucket(bucketAside), itemsOf(name))
+}
+
 func put(b *bolt.Bucket, key []byte, v any) error {
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -199,27 +241,37 @@ func put(b *bolt.Bucket, key []byte, v any) error {
 	return b.Put(key, raw)
 }
 
-// loadSkills reads all skills. One that cannot be read ends it: a registry that
-// forgets skills is worse than one that does not open.
-func loadSkills(b *bolt.Bucket) (map[string]*Skill, error) {
-	all := map[string]*Skill{}
-	err := b.Bucket(bucketSkills).ForEach(func(k, raw []byte) error {
-		var row skillRow
-		if err := json.Unmarshal(raw, &row); err != nil {
-			return fmt.Errorf("skill %.255q: %w", k, err)
+// loadSkills reads all skills. Those that cannot be read are set aside, with all their rows: a registry that forgets skills is worse
+// than one without them, and one that does not open takes those that can be read from everybody. It gives their names and why.
+func loadSkills(b *bolt.Bucket) (all map[string]*Skill, damaged map[string]error, err error) {
+	all, damaged = map[string]*Skill{}, map[string]error{}
+	err = b.Bucket(bucketSkills).ForEach(func(k, raw []byte) error {
+		if s, err := loadSkill(b, k, raw); err != nil {
+			damaged[string(k)] = err
+		} else {
+			all[s.Name] = s
 		}
-		items, err := loadItems(b.Bucket(bucketItems), row.Name)
-		if err != nil {
-			return fmt.Errorf("skill %.255q: %w", k, err)
-		}
-		s, err := row.skill(items)
-		if err != nil || s.Name != string(k) {
-			return fmt.Errorf("skill %.255q cannot be read: %w", k, err)
-		}
-		all[s.Name] = s
 		return nil
 	})
-	return all, err
+	for name := range damaged {
+		err = errors.Join(err, setAside(b, name))
+	}
+	return all, damaged, err
+}
+
+func loadSkill(b *bolt.Bucket, key, raw []byte) (*Skill, error) {
+	var row skillRow
+	if err := json.Unmarshal(raw, &row); err != nil {
+		return nil, err
+	}
+	if row.Name != string(key) {
+		return nil, fmt.Errorf("its name is %.255q", row.Name)
+	}
+	items, err := loadItems(b.Bucket(bucketItems), row.Name)
+	if err != nil {
+		return nil, err
+	}
+	return row.skill(items)
 }
 
 func loadItems(table *bolt.Bucket, name string) ([]itemRow, error) {

@@ -43,11 +43,12 @@ type Registry struct {
 	changing sync.Mutex        // held while a change goes to disk, so that changes are checked against each other
 	mu       sync.RWMutex      // guards skills
 	skills   map[string]*Skill // replaced, never changed, so that a reader's copy stays whole
+	aside    map[string]bool   // skills whose records could not be read; guarded by mu
 
 	discovery discovery
 }
 
-// Open reads the skills of a bucket.
+// Open reads the skills of a bucket. Records that cannot be read are set aside there, which is logged; SetAside names them.
 func Open(o Options) (*Registry, error) {
 	if o.Bucket == nil || o.Tools == nil {
 		return nil, errors.New("open the registry of skills: bucket and tools are needed")
@@ -59,19 +60,38 @@ func Open(o Options) (*Registry, error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	r := &Registry{o: o}
+	var damaged map[string]error
 	err := o.Bucket.Update(func(b *bolt.Bucket) (err error) {
-		for _, name := range [][]byte{bucketSkills, bucketItems} {
+		for _, name := range [][]byte{bucketSkills, bucketItems, bucketAside} {
 			if _, err := b.CreateBucketIfNotExists(name); err != nil {
 				return err
 			}
 		}
-		r.skills, err = loadSkills(b)
+		r.skills, damaged, err = loadSkills(b)
+		r.aside = asideNames(b)
 		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("open the registry of skills: %w", err)
 	}
+	for _, name := range slices.Sorted(maps.Keys(damaged)) {
+		o.Logger.Error("the record of a skill cannot be read and is set aside; register the skill anew, or remove it", "skill", fmt.Sprintf("%.255q", name), "err", damaged[name])
+	}
 	return r, nil
+}
+
+// SetAside names the skills whose records could not be read, by this process or an earlier one, and which nobody has registered anew or
+// removed since.
+func (r *Registry) SetAside() []string {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(r.aside)) {
+		if r.skills[name] == nil {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // Add registers a skill. What it includes must be there, for the caller whose
@@ -184,7 +204,7 @@ func (r *Registry) List(namespace string) []*Skill {
 }
 
 // Remove takes a skill out, with its items, and names the skills that include it:
-// they no longer resolve. Errors are ErrUnknown, ErrCatalog, ErrReserved or the database's.
+// they no longer resolve. One that was set aside is forgotten. Errors are ErrUnknown, ErrCatalog, ErrReserved or the database's.
 func (r *Registry) Remove(name string) (includers []string, err error) {
 	if strings.HasPrefix(name, model.CatalogNamespace+"/") {
 		return nil, fmt.Errorf("remove %.255s: %w", name, ErrCatalog)
@@ -194,13 +214,17 @@ func (r *Registry) Remove(name string) (includers []string, err error) {
 	}
 	r.changing.Lock()
 	defer r.changing.Unlock()
-	if r.skills[name] == nil {
+	if r.skills[name] == nil && !slices.Contains(r.SetAside(), name) {
 		return nil, fmt.Errorf("%w: %.255q", ErrUnknown, name)
 	}
-	if err := r.o.Bucket.Update(func(b *bolt.Bucket) error { return dropSkill(b, name) }); err != nil {
+	err = r.o.Bucket.Update(func(b *bolt.Bucket) error { return errors.Join(dropSkill(b, name), forgetAside(b, name)) })
+	if err != nil {
 		return nil, fmt.Errorf("remove the skill %s: %w", name, err)
 	}
 	r.replace(func(all map[string]*Skill) { delete(all, name) })
+	r.mu.Lock()
+	delete(r.aside, name)
+	r.mu.Unlock()
 	for _, s := range r.List("") {
 		if slices.ContainsFunc(s.Items, func(it model.Item) bool { return it.Include != nil && it.Include.Name == name }) {
 			includers = append(includers, s.Name)

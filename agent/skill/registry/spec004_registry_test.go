@@ -3,6 +3,7 @@ package registry
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"reflect"
 	"slices"
 	"strings"
@@ -432,12 +433,70 @@ func TestAFailedWriteChangesNothing(t *testing.T) {
 	}
 }
 
-func TestADamagedRecordIsNotPassedOver(t *testing.T) {
+// TestADamagedRecordIsSetAside: it is named and kept, the others are there, and it can be registered anew or removed.
+func TestADamagedRecordIsSetAside(t *testing.T) {
+	const name = "local/whole"
+	text := whole[:strings.Index(whole, "  - {type: include")]
+	for what, damage := range map[string][2]string{
+		"an item of another place": {"skill_items", `{"id":1,"skill_name":"local/whole","item_type":"tool_ref","item_name":"other","item_order":3}`},
+		"an item that is no JSON":  {"skill_items", `{"id":`},
+		"a skill that is no JSON":  {"skills", "\x00\xff"},
+		"a date that is none":      {"skills", `{"name":"local/whole","created_at":"today","updated_at":"today"}`},
+		"another one's name":       {"skills", `{"name":"zeta/other","namespace":"zeta","short_name":"other","description":"d","created_at":"2026-11-30T08:00:00.000000Z","updated_at":"2026-11-30T08:00:00.000000Z"}`},
+	} {
+		t.Run(what, func(t *testing.T) {
+			f := newFile(t)
+			r := openRegistry(t, f, &Tools{})
+			add(t, r, text)
+			add(t, r, "{name: zeta/other, description: Stays., items: [{type: tool_ref, name: observe}]}")
+			items := len(f.rows("skill_items"))
+			f.corrupt(damage[0], []byte(damage[1]))
+			for start := range 2 {
+				f.restart()
+				var log strings.Builder
+				r, err := Open(Options{Bucket: f, Tools: &Tools{}, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if said := strings.Contains(log.String(), name); said != (start == 0) {
+					t.Errorf("start %d: the log says %s", start, log.String())
+				}
+				if got := r.SetAside(); !slices.Equal(got, []string{name}) {
+					t.Errorf("start %d: set aside are %q", start, got)
+				}
+				if _, err := r.Get(name); !errors.Is(err, ErrUnknown) {
+					t.Errorf("start %d: %v", start, err)
+				}
+				if s, err := r.Get("zeta/other"); err != nil || s.Description != "Stays." || len(s.Items) != 1 {
+					t.Errorf("start %d: the other one: %+v, %v", start, s, err)
+				}
+			}
+			if kept, left := f.count("set_aside"), f.count("skills"); kept != items || left != 1 { // its row and its items, without the other's
+				t.Errorf("%d rows are kept, want %d; %d skills are left", kept, items, left)
+			}
+			r = openRegistry(t, f, &Tools{})
+			add(t, r, text)
+			if got := r.SetAside(); len(got) != 0 {
+				t.Errorf("registered anew, and set aside are %q", got)
+			}
+			f.restart()
+			if r = openRegistry(t, f, &Tools{}); len(r.SetAside()) != 0 || f.count("set_aside") == 0 {
+				t.Errorf("after a restart set aside are %q, of %d rows", r.SetAside(), f.count("set_aside"))
+			}
+			if _, err := r.Remove(name); err != nil || f.count("set_aside") != 0 {
+				t.Errorf("removed: %v, %d rows are kept", err, f.count("set_aside"))
+			}
+		})
+	}
 	f := newFile(t)
-	add(t, openRegistry(t, f, &Tools{}), whole[:strings.Index(whole, "  - {type: include")])
-	f.corrupt("skill_items", []byte(`{"id":1,"skill_name":"local/whole","item_type":"tool_ref","item_name":"other","item_order":3}`))
-	if _, err := Open(Options{Bucket: f, Tools: &Tools{}}); err == nil || !strings.Contains(err.Error(), "local/whole") {
-		t.Errorf("got %v", err)
+	add(t, openRegistry(t, f, &Tools{}), text)
+	f.corrupt("skills", nil)
+	r := openRegistry(t, f, &Tools{})
+	if _, err := r.Remove(name); err != nil || len(r.SetAside()) != 0 {
+		t.Errorf("removed as it is: %v, set aside are %q", err, r.SetAside())
+	}
+	if _, err := r.Remove(name); !errors.Is(err, ErrUnknown) {
+		t.Errorf("once more: %v", err)
 	}
 }
 
