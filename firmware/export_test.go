@@ -25,6 +25,9 @@ import (
 // LeasesOf lets a test be somebody else: whoever connects to the control socket is the test's own user.
 func LeasesOf(r *Rack) *lease.Table { return r.leases }
 
+// PresentOn gives those of the slots whose phone is there, as what switches their power is told.
+func PresentOn(r *Rack, slots ...int) []int { return onTheBus{r}.Present(slots) }
+
 // WrittenOf is what the database holds of a task.
 func WrittenOf(r *Rack, id string) (action.TaskStatus, error) { return r.taskLog.get(id) }
 

@@ -115,6 +115,32 @@ func TestThePageSaysSoWithin2sWhenAHubsLineTakesItsPhonesAway(t *testing.T) {
 	t.Logf("phones of a hub's line: on the page %v after they left", took.Round(time.Millisecond))
 }
 
+// TestWhoIsThereWhenPowerIsTaken: a phone has left with its link, although the kernel lists it for a second more on a loaded
+// board; taken for back, it made a good hub one whose power comes back by itself. One that is slow to answer has not left.
+func TestWhoIsThereWhenPowerIsTaken(t *testing.T) {
+	t.Parallel()
+	c := newCable()
+	b := newUSBBench(t, c)
+	p := newSimPhone(t, "", "SIM0001", 14, phonesim.Auth{})
+	d := c.plug("1-1.1", 5, p, "SIM0001")
+	there := func() bool { return len(firmware.PresentOn(b.rack, 1)) == 1 }
+	b.within("the phone is there", there)
+	b.within("it is ready", func() bool { return b.state(1).State == action.Ready })
+	p.SetFaults(phonesim.Faults{Hang: true})
+	if !there() {
+		t.Error("a phone that does not answer has not left")
+	}
+	p.Unplug()
+	b.within("the link has ended", func() bool { return b.state(1).State != action.Ready })
+	if there() {
+		t.Error("a phone whose link has ended has left")
+	}
+	p.SetFaults(phonesim.Faults{})
+	c.events <- bus.Event{Kind: bus.Removed, Device: d}
+	c.plug("1-1.1", 6, p, "SIM0001")
+	b.within("it is there again", there)
+}
+
 // TestThePageSaysSoWithin2sWhenItsOwnCycleTakesAPhoneAway: asked for on the page itself, with the PIN.
 func TestThePageSaysSoWithin2sWhenItsOwnCycleTakesAPhoneAway(t *testing.T) {
 	t.Parallel()

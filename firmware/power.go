@@ -223,11 +223,13 @@ func (p onTheBus) Present(slots []int) (there []int) {
 	return there
 }
 
-// present tells whether the slot's phone is on the bus, and answers if it can be asked.
+// present tells whether the slot's phone is on the bus. One whose link has broken because it left is gone, although the kernel may
+// list it for some time; one that is only slow to answer is there.
 func (s *slot) present(ctx context.Context) bool {
 	_, l := s.snapshot()
 	if usb, ok := s.source.(*usbSource); ok {
-		if _, _, here := usb.present(); !here {
+		_, until, here := usb.present()
+		if !here || l == nil && s.hasLeft(until) {
 			return false
 		}
 	} else if l == nil {
@@ -237,7 +239,7 @@ func (s *slot) present(ctx context.Context) bool {
 		return true // listed, and not to be asked
 	}
 	_, err := l.conn.Shell(ctx, "echo")
-	return err == nil
+	return err == nil || l.conn.Err() == nil && ctx.Err() != nil
 }
 
 // outletOf gives the outlet that feeds a slot: its port's own, or with whole the hub's.

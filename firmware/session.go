@@ -41,6 +41,9 @@ func (s *slot) session(ctx, attached context.Context, serial string) error {
 	}
 	defer s.close(l.conn)
 	err = s.watch(ctx, l)
+	if errors.Is(err, adb.ErrDisconnected) && !errors.Is(err, adb.ErrTimeout) {
+		s.tear(attached)
+	}
 	if _, now := s.snapshot(); now != nil {
 		s.part(now)
 		s.stopHelpers(now)
@@ -49,6 +52,20 @@ func (s *slot) session(ctx, attached context.Context, serial string) error {
 		s.become(action.Lost, err.Error())
 	}
 	return err
+}
+
+// tear notes the attachment whose link has ended because the phone left, which the kernel may list for some time yet.
+func (s *slot) tear(attached context.Context) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.torn = attached
+}
+
+// hasLeft tells whether the phone of an attachment has left, as far as its link showed.
+func (s *slot) hasLeft(attached context.Context) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.torn == attached
 }
 
 // connect opens the link, shakes hands and looks what the phone is. One whose screen cannot be used is connected all
@@ -138,7 +155,7 @@ func (s *slot) watch(ctx context.Context, l *live) error {
 		case e := <-s.errands:
 			return errErrand{e}
 		case <-s.beat:
-			stall("slot")
+			stall(s.String())
 			s.progress.Progress()
 			continue
 		case <-s.asked:

@@ -66,6 +66,7 @@ type slot struct {
 	mu    sync.Mutex
 	state action.PhoneState // guarded by mu, as is live
 	live  *live             // set while state is ready or limited
+	torn  context.Context   // the last attachment whose link has ended because the phone left; guarded by mu
 	said  said              // of the state, in the log; guarded by mu
 }
 

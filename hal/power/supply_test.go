@@ -223,6 +223,36 @@ func TestPowerIsOffForTwoSecondsAtLeast(t *testing.T) {
 	})
 }
 
+// TestPhonesHaveTheirTimeToLeave has cycles that are shorter than phones may take to leave the bus: they are judged by what
+// was seen by then, and end as soon as it was seen.
+func TestPhonesHaveTheirTimeToLeave(t *testing.T) {
+	for leave, c := range map[time.Duration]struct {
+		cut power.Cut
+		off time.Duration
+	}{
+		time.Second:             {power.Cuts, board.MinOff},
+		2500 * time.Millisecond: {power.Cuts, 2500 * time.Millisecond},
+		4 * time.Second:         {power.NoEffect, 3 * time.Second},
+	} {
+		t.Run(leave.String(), func(t *testing.T) {
+			bubble(t, one(func(p *powertest.Port) { p.Leave = leave }), func(r *rack) {
+				s, err := power.New(power.Config{Outlets: r.bench.Outlets(board.MinOff, settle), Store: r.store, Phones: r.bench, Hubs: r.bench})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := s.Cycle(r.t.Context(), "A1", power.Automatic); c.cut.Works() != (err == nil) {
+					t.Error(err)
+				}
+				events := r.bench.Events()
+				off := events[1].At.Sub(events[0].At)
+				if cut := s.States()[0].Cut; cut != c.cut || off < c.off || off > c.off+100*time.Millisecond {
+					t.Errorf("%q, want %q; off for %v, want about %v", cut, c.cut, off, c.off)
+				}
+			})
+		})
+	}
+}
+
 func TestWantedStateOutlivesTheProcess(t *testing.T) {
 	bubble(t, hub("A", "1-1", 3), func(r *rack) {
 		if err := r.Set(r.t.Context(), "A2", false, power.Person); err != nil {

@@ -213,7 +213,7 @@ type seen struct {
 }
 
 // watchOff looks at an outlet that is off for so long, and takes the power again when it comes back. Once it did, it is watched
-// for as long as it takes to do so again.
+// for as long as it takes to do so again. Phones have Config.Leave to leave, however short that is.
 func (s *Supply) watchOff(ctx context.Context, o *outlet, hub enumeration, before []int, d time.Duration) (w seen, err error) {
 	taken := time.Now()
 	end := taken.Add(d)
@@ -246,10 +246,14 @@ func (s *Supply) watchOff(ctx context.Context, o *outlet, hub enumeration, befor
 		case len(present) == 0:
 			w.left = true
 		}
-		if w.repowered >= maxOffs || !time.Now().Before(end) {
+		until := end
+		if leave := taken.Add(s.config.Leave); !w.left && len(before) > 0 && until.Before(leave) {
+			until = leave
+		}
+		if w.repowered >= maxOffs || !time.Now().Before(until) {
 			break
 		}
-		if err := sleep(ctx, min(lookEvery, time.Until(end))); err != nil {
+		if err := sleep(ctx, min(lookEvery, time.Until(until))); err != nil {
 			return w, err
 		}
 	}

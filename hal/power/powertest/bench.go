@@ -38,6 +38,7 @@ type Port struct {
 	Hidden   bool          // what comes back by itself is not admitted
 	Silent   time.Duration // it does not answer for so long after it was switched on
 	Stuck    bool          // it takes what it is told and does nothing
+	Leave    time.Duration // that phones take to leave the bus; 0 for the usual
 }
 
 // Event is a change that a Supply has made.
@@ -191,7 +192,7 @@ func (b *Bench) Present(slots []int) (there []int) {
 	for _, p := range b.ports {
 		p.settle()
 		since := time.Since(p.at)
-		if p.Empty || !p.NoEffect && (p.on && since < Enumerate || !p.on && since >= Leave) {
+		if p.Empty || !p.NoEffect && (p.on && since < Enumerate || !p.on && since >= cmp.Or(p.Leave, Leave)) {
 			continue
 		}
 		for _, s := range p.Slots {
