@@ -7,8 +7,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -24,8 +28,12 @@ const limit = 12 * time.Minute
 
 // Lines of the board's GPIO controller (docs/rig.md).
 const (
-	hub1 = 1
-	hub2 = 2
+	green       = 0
+	hub1        = 1
+	hub2        = 2
+	overCurrent = 4
+	red         = 5
+	button      = 7
 )
 
 // boardFile is a rack of three hubs: of three phones and of one, each fed by a line, and of two whose ports are switched.
@@ -39,7 +47,7 @@ path = "1-1"
 ports = 4
 power = "line"
 line = "HUB1_PWR"
-off_time = "2s"
+off_time = "5s"
 settle = "1s"
 over_current = { line = "OVERCURRENT" }
 
@@ -49,7 +57,7 @@ path = "1-2"
 ports = 4
 power = "line"
 line = "HUB2_PWR"
-off_time = "2s"
+off_time = "5s"
 settle = "1s"
 
 [[hub]]
@@ -57,7 +65,7 @@ name = "C"
 path = "1-3"
 ports = 4
 power = "ports"
-off_time = "2s"
+off_time = "5s"
 
 [button]
 line = "BUTTON"
@@ -71,8 +79,10 @@ const settings = `
 [health.probe]
 interval = "5s"
 confirm = 1
+[health.battery]
+interval = "1m"
 [health.ladder]
-off_time = "2s"
+off_time = "5s"
 [health.ladder.reopen]
 tries = 1
 settle = "1s"
@@ -86,11 +96,13 @@ settle = "15s"
 device = "/dev/watchdog0"
 `
 
-// edge is a change of a hub's line that was asked for.
-type edge struct {
-	line int
-	on   bool
-}
+// feed is a line that feeds a hub, or the power of a hub's port; line is -1 for the latter.
+type feed struct{ line, hub, port int }
+
+func feedOf(c rig.Change) feed { return feed{c.Line, c.Hub, c.Port} }
+
+// lineTo is that of a line.
+func lineTo(n int) feed { return feed{line: n} }
 
 // bench is a rack on the emulated board with the hardware around it.
 type bench struct {
@@ -98,13 +110,14 @@ type bench struct {
 	ctx    context.Context
 	relays *hardwarerig.Relays
 	phones map[int]*hardwarerig.Phone
-	asked  []edge // of the hubs' lines, from the start on
+	asked  map[feed][]bool // of what feeds phones, from the start on
+	hubC   int             // by the address that the traces name
 }
 
 // boot boots the board, with rackd under the manager, and waits until all phones can be used.
-func boot(t *testing.T, change ...func(*rackrig.BoardSpec)) *bench {
+func boot(t *testing.T, within time.Duration, change ...func(*rackrig.BoardSpec)) *bench {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	ctx, cancel := context.WithTimeout(t.Context(), within)
 	t.Cleanup(cancel)
 	kit, err := rig.Prepare(ctx, "")
 	if err != nil {
@@ -147,7 +160,7 @@ func boot(t *testing.T, change ...func(*rackrig.BoardSpec)) *bench {
 	b := &bench{
 		Board: raw, ctx: ctx, phones: map[int]*hardwarerig.Phone{},
 		// The machine's own reset, and then the board file's default.
-		asked: []edge{{hub1, false}, {hub2, false}, {hub1, true}, {hub2, true}},
+		asked: map[feed][]bool{lineTo(hub1): {false, true}, lineTo(hub2): {false, true}},
 	}
 	for n, port := range ports {
 		if b.phones[n], err = hardwarerig.NewPhone(n, port); err != nil {
@@ -171,6 +184,10 @@ func boot(t *testing.T, change ...func(*rackrig.BoardSpec)) *bench {
 		t.Fatal(err)
 	}
 	b.well(t, 1, 2, 3, 4, 5, 6)
+	for _, c := range b.relays.Changes(portPower) { // the kernel gives each port its power when it finds the hub, hub C last
+		b.ask(feedOf(c), true)
+		b.hubC = c.Hub
+	}
 	return b
 }
 
@@ -183,6 +200,16 @@ func (b *bench) ctl(t *testing.T, args ...string) string {
 		t.Fatalf("rackctl %v: exit code %d, %v\n%s", args, exit, err, &out)
 	}
 	return out.String()
+}
+
+// sh runs a command in the board.
+func (b *bench) sh(t *testing.T, command string) string {
+	t.Helper()
+	out, exit, err := b.Run(b.ctx, "exec 2>&1; "+command)
+	if err != nil || exit != 0 {
+		t.Fatalf("%s: exit code %d, %v\n%s", command, exit, err, out)
+	}
+	return out
 }
 
 // slots is what rackctl slots tells.
@@ -218,29 +245,62 @@ func (b *bench) until(t *testing.T, what string, is func(map[int]action.SlotHeal
 // line picks the changes of one line.
 func line(n int) func(rig.Change) bool { return func(c rig.Change) bool { return c.Line == n } }
 
-// hubs picks the changes of the lines that feed hubs.
-func hubs(c rig.Change) bool { return c.Line == hub1 || c.Line == hub2 }
+// portPower picks the changes of ports' power.
+func portPower(c rig.Change) bool { return c.Line < 0 }
+
+// feeds picks the changes of all that phones are fed by.
+func feeds(c rig.Change) bool { return c.Line == hub1 || c.Line == hub2 || portPower(c) }
+
+// port is a port of hub C: slot 5 is at the first, slot 6 at the second.
+func (b *bench) port(n int) feed { return feed{-1, b.hubC, n} }
 
 // edges waits until the edges that were asked for have been seen, and fails if there is any other.
 func (b *bench) edges(t *testing.T) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(b.ctx, 2*time.Minute)
 	defer cancel()
-	if _, err := b.relays.Wait(ctx, len(b.asked)-1, hubs); err != nil {
-		t.Errorf("an edge that was asked for does not come: %v", err)
+	for f, asked := range b.asked {
+		if _, err := b.relays.Wait(ctx, len(asked)-1, func(c rig.Change) bool { return feedOf(c) == f }); err != nil {
+			t.Errorf("an edge of %+v that was asked for does not come: %v", f, err)
+		}
 	}
-	seen := b.relays.Changes(hubs)
-	got := make([]edge, len(seen))
-	for i, c := range seen {
-		got[i] = edge{c.Line, c.On}
+	got := map[feed][]bool{}
+	for _, c := range b.relays.Changes(feeds) {
+		got[feedOf(c)] = append(got[feedOf(c)], c.On)
 	}
-	if !slices.Equal(got, b.asked) {
-		t.Errorf("the hubs' lines have changed so:\n%v\nand this was asked for: %v", seen, b.asked)
+	if !maps.EqualFunc(got, b.asked, slices.Equal[[]bool]) {
+		t.Errorf("what phones are fed by has changed so:\n%v\nand this was asked for:\n%v\nall of it:\n%v", got, b.asked, b.relays.Changes(feeds))
 	}
 }
 
 // ask notes edges that are asked for from now on.
-func (b *bench) ask(edges ...edge) { b.asked = append(b.asked, edges...) }
+func (b *bench) ask(f feed, levels ...bool) { b.asked[f] = append(b.asked[f], levels...) }
+
+var ended = regexp.MustCompile(`^rackd: manager: ended `)
+
+var started = regexp.MustCompile(`^rackd: manager: started (\d+)$`)
+
+// process is rackd's number in the board, as the manager has told after the first n lines of the console.
+func (b *bench) process(t *testing.T, n int) int {
+	t.Helper()
+	text, err := b.WaitLineAfter(b.ctx, n, started)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(started.FindStringSubmatch(text)[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pid
+}
+
+// names are those of QEMU's events.
+func (b *bench) names() (all []string) {
+	for _, e := range b.Events() {
+		all = append(all, e.Name)
+	}
+	return all
+}
 
 // watchdogs counts what the watchdog has done.
 func (b *bench) watchdogs() (n int) {
@@ -250,4 +310,32 @@ func (b *bench) watchdogs() (n int) {
 		}
 	}
 	return n
+}
+
+// greeted is how often each phone's link was opened.
+func (b *bench) greeted() map[int]int {
+	all := map[int]int{}
+	for n, p := range b.phones {
+		all[n] = p.Greeted()
+	}
+	return all
+}
+
+// status is what rackctl status tells.
+func (b *bench) status(t *testing.T) (st action.RackStatus) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(b.ctl(t, "status", "--json")), &st); err != nil {
+		t.Fatal(err)
+	}
+	return st
+}
+
+// findings are the codes of what rackctl status tells of the controller.
+func (b *bench) findings(t *testing.T) string {
+	t.Helper()
+	var codes []string
+	for _, f := range b.status(t).Findings {
+		codes = append(codes, f.Code+": "+f.Why)
+	}
+	return strings.Join(codes, "; ")
 }

@@ -38,6 +38,17 @@ func NewPhone(slot int, port string) (*Phone, error) {
 // Greeted is how often the phone was greeted with CNXN: each opening of its link begins with one.
 func (p *Phone) Greeted() int { return int(p.greeted.Load()) }
 
+// charge gives the phone's battery VBUS, or takes it: the phone itself tells later which it had.
+func (p *Phone) charge(on bool) {
+	const charging, discharging = 2, 3 // BATTERY_STATUS of Android
+	now := p.Android.Battery()
+	now.USB, now.Status = on, discharging
+	if on {
+		now.Status = charging
+	}
+	p.Android.SetBattery(now)
+}
+
 // greetings counts what a simulated phone logs of a host that greets it.
 type greetings struct{ n *atomic.Int64 }
 
@@ -58,10 +69,13 @@ type Relays struct {
 	feeds map[int][]*Phone // by line
 	ports map[int][]*Phone // by port of the hub whose ports are switched
 	stop  context.CancelFunc
+	quit  <-chan struct{} // closed by stop
 	done  chan struct{}
+	minds sync.WaitGroup // who mind the phones
 
 	mu      sync.Mutex
 	plugged map[*Phone]*rig.Plugged // guarded by mu, as is what follows
+	out     map[*Phone]bool         // pulled, and not plugged in again
 	changes []rig.Change
 	err     error
 	grown   chan struct{} // closed, and replaced, when something has changed
@@ -72,8 +86,8 @@ type Relays struct {
 func Follow(b *rackrig.Board, lines, ports map[int][]*Phone) *Relays {
 	ctx, stop := context.WithCancel(context.Background())
 	r := &Relays{
-		board: b, feeds: lines, ports: ports, stop: stop, done: make(chan struct{}),
-		plugged: map[*Phone]*rig.Plugged{}, grown: make(chan struct{}),
+		board: b, feeds: lines, ports: ports, stop: stop, quit: ctx.Done(), done: make(chan struct{}),
+		plugged: map[*Phone]*rig.Plugged{}, out: map[*Phone]bool{}, grown: make(chan struct{}),
 	}
 	go func() {
 		defer close(r.done)
@@ -106,6 +120,7 @@ func (r *Relays) apply(ctx context.Context, c rig.Change) {
 	}
 	for _, p := range phones {
 		var err error
+		p.charge(c.On)
 		switch {
 		case !c.On:
 			p.USB.SetFaults(phonesim.Faults{}) // without power nothing hangs
@@ -129,12 +144,52 @@ func (r *Relays) apply(ctx context.Context, c rig.Change) {
 func (r *Relays) plug(ctx context.Context, p *Phone) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if in := r.plugged[p]; in != nil {
-		return in.Replug(ctx)
+	return r.plugLocked(ctx, p)
+}
+
+// plugLocked is plug; r.mu is held.
+func (r *Relays) plugLocked(ctx context.Context, p *Phone) (err error) {
+	r.out[p] = false
+	in := r.plugged[p]
+	if in != nil {
+		err = in.Replug(ctx)
+	} else {
+		in, err = r.board.Plug(ctx, p.Port, p.USB)
+		r.plugged[p] = in
 	}
-	in, err := r.board.Plug(ctx, p.Port, p.USB)
-	r.plugged[p] = in
+	if err == nil {
+		done := in.Done()
+		r.minds.Go(func() { r.mind(p, in, done) })
+	}
 	return err
+}
+
+// adbdStarts is how long a phone's daemon takes to start anew.
+const adbdStarts = time.Second
+
+// mind has a phone come to the bus anew that has dropped its link because the host broke the protocol, as adbd does: a host that is
+// killed in the middle of a message does, when the next one greets.
+func (r *Relays) mind(p *Phone, in *rig.Plugged, done <-chan struct{}) {
+	select {
+	case <-done:
+	case <-r.quit:
+		return
+	}
+	if _, broken := errors.AsType[*phonesim.Violation](in.Err()); !broken {
+		return
+	}
+	select {
+	case <-time.After(adbdStarts):
+	case <-r.quit:
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), stopLimit)
+	defer cancel()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if in.Done() == done && !r.out[p] {
+		r.err = errors.Join(r.err, r.plugLocked(ctx, p))
+	}
 }
 
 // Pull takes a phone off the bus, as if it had died: it comes back when its line comes on the next time.
@@ -145,6 +200,7 @@ func (r *Relays) Pull(p *Phone) error {
 	if in == nil {
 		return nil
 	}
+	r.out[p] = true
 	return in.Unplug()
 }
 
@@ -194,6 +250,7 @@ func (r *Relays) Close() error {
 	case <-time.After(stopLimit):
 		return errors.New("the relays do not stop")
 	}
+	r.minds.Wait()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.err

@@ -11,18 +11,25 @@ import (
 
 	"phonerack/firmware/action"
 	"phonerack/firmware/health"
+	"phonerack/hal/power"
+	"phonerack/usb/phonesim"
 )
 
-// TestHardwareFromOutside is one board from its start on; each part goes on from the one before.
+// TestHardwareFromOutside is one board from its start to its reset by the watchdog; each part goes on from the one before.
 // All the while the hubs' lines have no edge that nobody has asked for, and the watchdog leaves the board alone.
 func TestHardwareFromOutside(t *testing.T) {
-	b := boot(t)
+	b := boot(t, limit)
 	for _, part := range []struct {
 		name string
 		run  func(*testing.T, *bench)
 	}{
 		{"hubs get their power once at the start", func(*testing.T, *bench) {}},
 		{"a line off takes the phones away, and the slots say so within 2 s", lineOff},
+		{"hung phones come back by the power of their own, and no neighbour is touched", hungPhones},
+		{"a hub with two dead slots is cycled, but not while one of its slots is leased", deadSlots},
+		{"the button sets maintenance and ends it", buttonHeld},
+		{"what is off stays off when rackd ends in an orderly way and begins anew", restart},
+		{"the button identifies; rackd is killed meanwhile, the light goes off, and what is off stays off", kill},
 	} {
 		ok := t.Run(part.name, func(t *testing.T) {
 			began := time.Now()
@@ -37,6 +44,7 @@ func TestHardwareFromOutside(t *testing.T) {
 			t.FailNow() // what follows builds upon it
 		}
 	}
+	t.Run("a rackd that stands still has the board reset", func(t *testing.T) { standstill(t, b) })
 }
 
 // saysWithin is how soon after a line went off the slots say so.
@@ -55,9 +63,9 @@ func (b *bench) slowness(t *testing.T) time.Duration {
 }
 
 func lineOff(t *testing.T, b *bench) {
-	slow := b.slowness(t)
+	slow, before := b.slowness(t), b.slots(t)
 	n := len(b.relays.Changes(line(hub1)))
-	b.ask(edge{hub1, false})
+	b.ask(lineTo(hub1), false)
 	off := make(chan string, 1)
 	go func() {
 		out, exit, err := b.Run(b.ctx, "exec 2>&1; rackctl power off --hub 2")
@@ -77,9 +85,27 @@ func lineOff(t *testing.T, b *bench) {
 	if got := <-off; !strings.HasSuffix(got, ", exit code 0, error <nil>") {
 		t.Errorf("rackctl power off: %s", got)
 	}
-	b.ask(edge{hub1, true})
+	b.ask(lineTo(hub1), true)
 	b.ctl(t, "power", "on", "--hub", "2")
 	b.well(t, 1, 2, 3)
+	b.judged(t, before)
+}
+
+// judged waits until rackd has taken what the phones of hub A say of the time when its line was off: they ran on battery. On a slow
+// board they could not be used yet before, and say nothing.
+func (b *bench) judged(t *testing.T, before map[int]action.SlotHealth) {
+	t.Helper()
+	tell := before[1].Adb == action.Ready || before[2].Adb == action.Ready || before[3].Adb == action.Ready
+	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Second) {
+		out := b.status(t).Outlets
+		i := slices.IndexFunc(out, func(o action.Outlet) bool { return o.Name == "hub A" })
+		switch is := out[i]; {
+		case is.Cut == power.Cuts.String(), !tell && is.Cut == power.LeavesBus.String():
+			return
+		case time.Now().After(end):
+			t.Fatalf("of a hub that cuts its phones' power is said: %+v", is)
+		}
+	}
 }
 
 // well waits until slots are well and their phones there: a slot counts as well from the moment it has its power back.
@@ -91,4 +117,208 @@ func (b *bench) well(t *testing.T, slots ...int) map[int]action.SlotHealth {
 			return s.State != string(health.Well) || s.Adb != action.Ready && s.Adb != action.Limited
 		})
 	})
+}
+
+// acts are what recovery has done for a slot, the oldest first.
+func acts(s action.SlotHealth) []string {
+	var all []string
+	for _, a := range slices.Backward(s.Acts) {
+		all = append(all, a.Act+" "+a.Outcome)
+	}
+	return all
+}
+
+// hungPhones has slot 4, alone on its line, and slot 5, on a port of a hub with a neighbour, hang at the same time. Meanwhile the
+// light tells of over-current.
+func hungPhones(t *testing.T, b *bench) {
+	before := b.greeted()
+	b.ask(lineTo(hub2), false, true)
+	b.ask(b.port(1), false, true)
+	for _, n := range []int{4, 5} {
+		b.phones[n].USB.SetFaults(phonesim.Faults{Hang: true})
+	}
+	b.until(t, "slots 4 and 5 hang", func(all map[int]action.SlotHealth) bool {
+		return all[4].State == string(health.Recovering) && all[5].State == string(health.Recovering)
+	})
+	overCurrents(t, b)
+	all := b.well(t, 4, 5)
+	for _, n := range []int{4, 5} {
+		if got := acts(all[n]); !slices.Equal(got, []string{"reopen done", "port_cycle done"}) {
+			t.Errorf("slot %d was recovered by %q", n, got)
+		}
+	}
+	for n, greeted := range b.greeted() {
+		if ill := n == 4 || n == 5; ill != (greeted > before[n]) {
+			t.Errorf("the phone of slot %d was greeted %d times, before %d", n, greeted, before[n])
+		}
+	}
+}
+
+func deadSlots(t *testing.T, b *bench) {
+	before := b.greeted()
+	b.ctl(t, "hold", "3", "--for", "10m")
+	for _, n := range []int{1, 2} {
+		if err := b.relays.Pull(b.phones[n]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.until(t, "slots 1 and 2 are dead", func(all map[int]action.SlotHealth) bool {
+		return all[1].Main.Code == string(health.Dead) && all[2].Main.Code == string(health.Dead)
+	})
+	fullDisk(t, b) // takes more than two looks
+	b.edges(t)     // none new
+	b.heat()
+	b.ask(lineTo(hub1), false, true)
+	b.ctl(t, "hold", "3", "--release")
+	all := b.well(t, 1, 2, 3)
+	if got := append(acts(all[1]), acts(all[2])...); !slices.Contains(got, "hub_cycle done") {
+		t.Errorf("recovery has done %q", got)
+	}
+	after := b.greeted()
+	for _, n := range []int{4, 5, 6} {
+		if after[n] != before[n] {
+			t.Errorf("slot %d on another hub was opened anew", n)
+		}
+	}
+}
+
+// heat makes the phone of slot 6 too hot: its port goes off when its battery is read, within a minute.
+func (b *bench) heat() {
+	r := b.phones[6].Android.Battery()
+	r.Temperature = 400
+	b.phones[6].Android.SetBattery(r)
+	b.ask(b.port(2), false)
+}
+
+// press holds the button for a time.
+func (b *bench) press(t *testing.T, d time.Duration) {
+	t.Helper()
+	for _, down := range []bool{true, false} {
+		if err := b.SetInput(b.ctx, button, down); err != nil {
+			t.Fatal(err)
+		}
+		if down {
+			time.Sleep(d)
+		}
+	}
+}
+
+func buttonHeld(t *testing.T, b *bench) {
+	for _, is := range []bool{true, false} {
+		b.press(t, 4*time.Second)
+		b.until(t, fmt.Sprintf("maintenance: %v", is), func(all map[int]action.SlotHealth) bool { return is == (all[4].State == string(health.Maintenance)) })
+	}
+}
+
+// overCurrents has hub A say by its line that it takes too much, and hub C by the kernel's count, in a file that stands for it.
+func overCurrents(t *testing.T, b *bench) {
+	const count = "'/sys/bus/usb/devices/1-3:1.0/1-3-port2/over_current_count'"
+	b.sh(t, "echo 1 >/tmp/count; mount --bind /tmp/count "+count)
+	if err := b.SetInput(b.ctx, overCurrent, true); err != nil {
+		t.Fatal(err)
+	}
+	b.found(t, true, "hub_overload: Hub A says")
+	b.found(t, true, "hub_overload: Hub C says")
+	b.shows(t, threeFlashes)
+	if err := b.SetInput(b.ctx, overCurrent, false); err != nil {
+		t.Fatal(err)
+	}
+	b.sh(t, "umount "+count)
+	b.found(t, false, "hub_overload: Hub A says")
+}
+
+// found waits until the controller's findings have a text, or have it no more.
+func (b *bench) found(t *testing.T, is bool, text string) {
+	t.Helper()
+	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(time.Second) {
+		got := b.findings(t)
+		if strings.Contains(got, text) == is {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("whether %q is found should be %v: %s", text, is, got)
+		}
+	}
+}
+
+// fullDisk fills the disk with rackd's state, and empties it.
+func fullDisk(t *testing.T, b *bench) {
+	b.sh(t, "fallocate -l $(($(df -k /var/lib | awk 'END {print $4}') * 1024 / 100 * 93)) /var/lib/full")
+	b.found(t, true, "disk_full")
+	b.shows(t, fast)
+	b.sh(t, "rm /var/lib/full")
+	b.found(t, false, "disk_full")
+}
+
+// restartRackd starts rackd again, once it has ended, and waits until it answers.
+func (b *bench) restartRackd(t *testing.T) {
+	t.Helper()
+	n := b.Lines()
+	b.sh(t, fmt.Sprintf("kill -USR1 %d", b.Rackd().PID))
+	b.process(t, n)
+	if err := b.WaitRackd(b.ctx); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// end has rackd end by a signal.
+func (b *bench) end(t *testing.T, signal string) {
+	t.Helper()
+	n := b.Lines()
+	b.sh(t, "kill -"+signal+" $(pidof rackd)")
+	if _, err := b.WaitLineAfter(b.ctx, n, ended); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func restart(t *testing.T, b *bench) {
+	b.ask(lineTo(hub2), false)
+	b.ctl(t, "power", "off", "4")
+	b.edges(t) // by now slot 6 too has no power
+	b.end(t, "TERM")
+	b.restartRackd(t)
+	b.stillOff(t)
+}
+
+// stillOff sees that after a restart all phones are well but the one that a person has switched off and the one that was too hot.
+func (b *bench) stillOff(t *testing.T) {
+	t.Helper()
+	all := b.well(t, 1, 2, 3, 5)
+	if s := all[4]; s.Left != "power" || s.Power == nil || s.Power.On {
+		t.Errorf("slot 4, which a person has switched off, after the restart: %+v", s)
+	}
+	if s := all[6]; s.State != string(health.Resting) || s.Power == nil || s.Power.On {
+		t.Errorf("slot 6, which was too hot, after the restart: %+v", s)
+	}
+}
+
+// kill kills rackd while one of its lamps is lit: identifying shows them in turn.
+func kill(t *testing.T, b *bench) {
+	b.press(t, 500*time.Millisecond)
+	b.shows(t, identify)
+	b.end(t, "KILL")
+	b.dark(t, time.Now())
+	b.restartRackd(t)
+	b.stillOff(t)
+}
+
+// resetWithin is how long after its last feeding the watchdog may take, with some room for an emulated processor.
+const resetWithin = 25 * time.Second
+
+func standstill(t *testing.T, b *bench) {
+	if err := b.Monitor(b.ctx, "set-action", map[string]string{"watchdog": "reset"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	b.sh(t, "kill -STOP $(pidof rackd)")
+	began := time.Now()
+	select {
+	case <-b.Done(): // the machine is not started again after a reset
+	case <-time.After(resetWithin):
+		t.Fatalf("the board was not reset: %v", b.Events())
+	}
+	t.Logf("reset after %v", time.Since(began).Round(100*time.Millisecond))
+	if names := b.names(); !slices.Contains(names, "WATCHDOG") {
+		t.Errorf("what has ended the board: %v", names)
+	}
+	b.edges(t)
 }
