@@ -70,7 +70,7 @@ func (r *Rack) ReloadConfig() (action.ConfigChanges, error) {
 	if err != nil {
 		reason := config.Sentence(err)
 		r.log.Error("the configuration has a fault, the one in force stays", "reason", reason)
-		return action.ConfigChanges{}, wire.Refuse(wire.BadRequest, map[string]any{"reason": "the configuration has a fault and the one in force stays: " + reason})
+		return action.ConfigChanges{}, wire.Refuse(wire.BadRequest, map[string]any{"reason": "the file has a fault, and nothing is changed: " + reason})
 	}
 	changes := config.Compare(live.over(r.config), next)
 	live.maxHold, live.level = next.Control.MaxHold, next.Log.Level

@@ -36,7 +36,7 @@ func TestAReloadAppliesWhatItCanAndKeepsTheRest(t *testing.T) {
 	}
 	fault = errors.Join(errors.New("c.toml:2:1: rack.id is missing"), errors.New("another"))
 	err := b.Call(t.Context(), "config_reload", nil, &changes)
-	if !wire.Is(err, wire.BadRequest) || !strings.Contains(err.Error(), "the one in force stays: c.toml:2:1: rack.id is missing; and 1 more") || b.level.Level() != slog.LevelWarn {
+	if !wire.Is(err, wire.BadRequest) || !strings.Contains(err.Error(), "nothing is changed: c.toml:2:1: rack.id is missing; and 1 more") || b.level.Level() != slog.LevelWarn {
 		t.Errorf("a bad file: %v", err)
 	}
 }

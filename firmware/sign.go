@@ -71,7 +71,10 @@ func (c *care) Sign(ctx context.Context, slot int, d time.Duration) (action.Sign
 			break
 		}
 	}
-	return action.Sign{}, wire.Refuse(wire.NoFreePhone, nil).Because(first)
+	if first != nil { // there was a free phone, which cannot show it
+		return action.Sign{}, first
+	}
+	return action.Sign{}, wire.Refuse(wire.NoFreePhone, nil)
 }
 
 // show has one phone show it, if nobody else has the phone.

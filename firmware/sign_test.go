@@ -283,6 +283,14 @@ func TestARackThatStopsPutsItsSignsDown(t *testing.T) {
 	if _, err := b.sign(action.SignArgs{Slot: 1}); !wire.Is(err, wire.PhoneLocked) {
 		t.Errorf("a phone with a PIN: %v", err)
 	}
+	lee, err := firmware.LeasesOf(b.rack).Acquire(2, lease.Holder{Kind: lease.Hold, Who: "lee"}, 10*time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.sign(action.SignArgs{}); !wire.Is(err, wire.PhoneLocked) {
+		t.Errorf("of the free phones none can show it, and nobody says why: %v", err)
+	}
+	lee.Release()
 	if seen, err := b.sign(action.SignArgs{}); err != nil || seen.Slot != 2 {
 		t.Errorf("the next phone: %+v, %v", seen, err)
 	}

@@ -21,7 +21,7 @@ func (c slotsCommand) Run(s *session) error {
 		}
 		t := table.New(s.stdout, "SLOT", "LABEL", "STATE", "FOR", "WHAT", "WHAT TO DO")
 		for _, h := range result.Slots {
-			t.Row(strconv.Itoa(h.Slot), h.Label, h.State, short(h.For), titles(h), h.Main.Do)
+			t.Row(strconv.Itoa(h.Slot), h.Label, h.State, short(h.For), titles(h), toDo(h))
 		}
 		return t.Flush()
 	})
@@ -34,6 +34,14 @@ func titles(h action.SlotHealth) string {
 		all = append(all, o.Title)
 	}
 	return strings.Join(all, "; ")
+}
+
+// toDo is what somebody should do about a slot: of a phone that is well, what else there is to say of it.
+func toDo(h action.SlotHealth) string {
+	if h.Main.Code == "fine" && len(h.Others) > 0 {
+		return h.Others[0].Do
+	}
+	return h.Main.Do
 }
 
 // short rounds a length of time to what a person cares for.

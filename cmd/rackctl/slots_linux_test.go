@@ -67,6 +67,21 @@ func TestActionsAreListedWithWhatTheyNeed(t *testing.T) {
 	}
 }
 
+func TestWhatToDoIsNeverNothingWhereThereIsSomething(t *testing.T) {
+	fine, hung := action.Saying{Code: "fine", Do: "nothing"}, action.Saying{Code: "hung", Do: "wait"}
+	full, left := action.Saying{Code: "storage_low", Do: "make room"}, action.Saying{Code: "quarantined", Do: "mend it"}
+	for want, h := range map[string]action.SlotHealth{
+		"nothing":   {Main: fine},
+		"make room": {Main: fine, Others: []action.Saying{full, left}},
+		"mend it":   {Main: fine, Others: []action.Saying{left}},
+		"wait":      {Main: hung, Others: []action.Saying{left}},
+	} {
+		if got := toDo(h); got != want {
+			t.Errorf("%+v: %s, want %s", h, got, want)
+		}
+	}
+}
+
 func TestWhatHasShownItselfIsSaid(t *testing.T) {
 	busy := wire.Refuse(wire.SlotBusy, map[string]any{"slot": 1, "holder": "task t1", "until": time.Unix(0, 0)})
 	for want, seen := range map[string]action.Identified{

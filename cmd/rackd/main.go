@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -78,6 +79,9 @@ var errUnreadable = errors.New("the configuration cannot be read")
 // load reads the configuration, and tells a file that cannot be read from one with faults.
 func load(name string) (*config.Config, error) {
 	f, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w: %s does not exist; correct the path, or begin one with rackd config example", errUnreadable, name)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errUnreadable, err)
 	}

@@ -24,7 +24,7 @@ func TestConfigCheckSaysOkOrEveryFault(t *testing.T) {
 		{[]string{"config", "check", "../../firmware/config/testdata/example.toml"}, "ok\n", "", 0},
 		{[]string{"config", "check", bad}, "", bad + ":2:1: rack.id is \"A\"", 1},
 		{[]string{"config", "check", bad}, "", bad + ":4:1: log.format", 1},
-		{[]string{"config", "check", filepath.Join(dir, "none.toml")}, "", "the configuration cannot be read: open ", 2},
+		{[]string{"config", "check", filepath.Join(dir, "none.toml")}, "", "none.toml does not exist; correct the path, or begin one with rackd config example", 2},
 		{[]string{"config", "example"}, config.Example(), "", 0},
 		{[]string{"run", "--config", bad}, "", "rack.id", 1},
 		{[]string{"run"}, "", "missing flags: --config=FILE", 2},

@@ -227,6 +227,10 @@ func (c *checker) cloud(conf *Config) {
 	if err == nil {
 		conf.Bundle, err = wire.ParseBundle(raw)
 	}
+	if _, gone := errors.AsType[absent](err); gone {
+		c.fault("cloud.identity", "cloud.identity is %s, which does not exist: put the file there that rackcloud host add wrote, or correct the path", conf.Cloud.Identity)
+		return
+	}
 	if err != nil {
 		c.fault("cloud.identity", "cloud.identity: %v: use the file as rackcloud host add wrote it", err)
 		return

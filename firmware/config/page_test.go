@@ -36,7 +36,7 @@ func TestPageAndMetrics(t *testing.T) {
 		{"a PIN that is open", "[page]\nlisten = [\":80\"]\npin_file = \"open\"\n", "can be read by others: make it private with chmod 600"},
 		{"a short PIN", "[page]\nlisten = [\":80\"]\npin_file = \"short\"\n", "is no PIN: write 6 to 64 printable ASCII characters"},
 		{"a PIN of words", "[page]\nlisten = [\":80\"]\npin_file = \"words\"\n", "is no PIN"},
-		{"no PIN file", "[page]\nlisten = [\":80\"]\npin_file = \"none\"\n", "page.pin_file: open "},
+		{"no PIN file", "[page]\nlisten = [\":80\"]\npin_file = \"none\"\n", "does not exist: write it with mode 0600, or correct the path"},
 		{"a host with a port", "[page]\nlisten = [\":80\"]\nhosts = [\"rack7:80\"]\n", `page.hosts has "rack7:80"`},
 		{"metrics for everybody", "[metrics]\nlisten = \":9477\"\n", "metrics.token_file is missing"},
 		{"a short token", "[metrics]\nlisten = \":9477\"\ntoken_file = \"short\"\n", "has fewer than 16 characters"},

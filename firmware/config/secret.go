@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"syscall"
 	"time"
@@ -15,12 +16,25 @@ import (
 
 const maxKeyFile = 4 << 10 // bytes
 
+// absent is the path of a file that is not there. It is fs.ErrNotExist.
+type absent string
+
+func (a absent) Error() string {
+	return string(a) + " does not exist: write it with mode 0600, or correct the path"
+}
+
+// Is implements what errors.Is asks.
+func (a absent) Is(target error) bool { return target == fs.ErrNotExist }
+
 // Secret reads a file that nobody but its owner can read, and whose owner is this process's user or root. The errors
 // tell what to do and nothing of what is in it.
 func Secret(path string, limit int64) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, absent(path)
+	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s cannot be opened (%v): give it to the user of rackd", path, unwrap(err))
 	}
 	defer f.Close()
 	info, err := f.Stat()

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"regexp"
@@ -27,6 +28,26 @@ const (
 	maxPictures   = 20 << 20 // bytes together
 )
 
+// bundled is a zip file whose entries have the time at which it was made, or the earliest that there is on a board without a clock:
+// none at all is no date to some programs.
+type bundled struct {
+	*zip.Writer
+	made time.Time
+}
+
+func newBundled(w io.Writer, c Clock) bundled {
+	made := time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
+	if c.Trusted && c.Time.After(made) {
+		made = c.Time
+	}
+	return bundled{zip.NewWriter(w), made}
+}
+
+// Create begins a file.
+func (b bundled) Create(name string) (io.Writer, error) {
+	return b.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Deflate, Modified: b.made})
+}
+
 // support is the page that offers the bundle.
 func (p *Page) support(w http.ResponseWriter, r *http.Request) error {
 	v := p.view(r, "support.title", "")
@@ -46,7 +67,7 @@ func (p *Page) bundle(w http.ResponseWriter, r *http.Request) error {
 	defer cancel()
 	snap := p.o.Source.Snapshot()
 	var b bytes.Buffer
-	z := zip.NewWriter(&b)
+	z := newBundled(&b, snap.Rack.Clock)
 	if err := p.pack(ctx, z, snap, r.URL.Query().Get("pictures") == "1"); err != nil {
 		return err
 	}
@@ -65,7 +86,7 @@ func (p *Page) bundle(w http.ResponseWriter, r *http.Request) error {
 var bundleName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,40}$`)
 
 // pack puts the files of a bundle together. What one source refuses is said in errors.txt and costs nothing else.
-func (p *Page) pack(ctx context.Context, z *zip.Writer, snap Snapshot, pictures bool) error {
+func (p *Page) pack(ctx context.Context, z bundled, snap Snapshot, pictures bool) error {
 	var faults strings.Builder
 	put := func(name string, v any) error {
 		raw, err := json.MarshalIndent(v, "", " ")
@@ -109,7 +130,7 @@ func (p *Page) pack(ctx context.Context, z *zip.Writer, snap Snapshot, pictures 
 }
 
 // put adds a text without its secrets.
-func (p *Page) put(z *zip.Writer, name string, text []byte) error {
+func (p *Page) put(z bundled, name string, text []byte) error {
 	w, err := z.Create(name)
 	if err != nil {
 		return err
@@ -121,7 +142,7 @@ func (p *Page) put(z *zip.Writer, name string, text []byte) error {
 var attachment = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,40}\.[a-z]{1,8}$`)
 
 // attach adds what the source brings.
-func (p *Page) attach(ctx context.Context, z *zip.Writer) error {
+func (p *Page) attach(ctx context.Context, z bundled) error {
 	files := p.o.Source.Attachments(ctx)
 	room := maxAttached
 	for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -141,7 +162,7 @@ func (p *Page) attach(ctx context.Context, z *zip.Writer) error {
 }
 
 // putPictures adds the screens of the phones that are ready.
-func (p *Page) putPictures(ctx context.Context, z *zip.Writer, snap Snapshot, faults *strings.Builder) error {
+func (p *Page) putPictures(ctx context.Context, z bundled, snap Snapshot, faults *strings.Builder) error {
 	room := maxPictures
 	for _, s := range snap.Slots {
 		if s.Phone == nil || !s.Phone.Ready {

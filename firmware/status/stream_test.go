@@ -300,6 +300,9 @@ func TestBundleHasEverythingButSecrets(t *testing.T) {
 				t.Fatal(err)
 			}
 			files[f.Name] = readAll(t, r)
+			if f.Modified.Year() < 1980 {
+				t.Errorf("%s has no date that programs take: %v", f.Name, f.Modified)
+			}
 		}
 		return files
 	}

@@ -1,8 +1,10 @@
 package board
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -182,8 +184,21 @@ func Load(path string) (*Board, error) {
 	return parse(path, data)
 }
 
+// absent is the path of a board file that is not there. It is fs.ErrNotExist.
+type absent string
+
+func (a absent) Error() string {
+	return fmt.Sprintf("board file %s does not exist: correct the path, or have rackctl board learn make it", string(a))
+}
+
+// Is implements what errors.Is asks.
+func (a absent) Is(target error) bool { return target == fs.ErrNotExist }
+
 func read(path string) ([]byte, error) {
 	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, absent(path)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read board file: %w", err)
 	}

@@ -1,6 +1,8 @@
 package board
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -94,4 +96,12 @@ func FuzzParse(f *testing.F) {
 			t.Error("an empty board passed")
 		}
 	})
+}
+
+func TestABoardFileThatIsNotThereIsSaidInOneSentence(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "none.toml")
+	_, err := Load(path)
+	if want := "board file " + path + " does not exist: correct the path, or have rackctl board learn make it"; err == nil || err.Error() != want || !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%v, want %s", err, want)
+	}
 }

@@ -124,6 +124,8 @@ func TestFaultsOfEquipment(t *testing.T) {
 		"default":                    {change(`default = "off"`, `default = "maybe"`), `b.toml:17:1: default of hub A is "maybe"`},
 		"short off":                  {change(`"8s"`, `"500ms"`), "b.toml:18:1: off_time is 500ms: choose 2s to 1m0s"},
 		"no duration":                {change(`"8s"`, `"8"`), `b.toml:18:12: hub.off_time: "8" is no duration`},
+		"number as a name":           {change(`name = "B"`, `name = 2`), "b.toml:21:8: hub.name has a wrong value: give it a text between quotes"},
+		"text as a lamp":             {change(`green = { sysfs = ["rack:green", "ACT"] }`, `green = "ACT"`), `has a wrong value: give it a table such as { sysfs = ["ACT"] }`},
 		"concurrency zero":           {change("concurrent = 3", "concurrent = 0"), "b.toml:9:1: concurrent is 0"},
 		"two of a name":              {change(`name = "B"`, `name = "A"`), "b.toml:21:1: two hubs are called A"},
 		"two at a place":             {change(`path = "1-1.2"`, `path = "1-1.1"`), "b.toml:22:1: hub A and hub B are both at 1-1.1"},

@@ -212,5 +212,31 @@ func valueFault(e *toml.DecodeError) string {
 	case "buses":
 		return key + " has a wrong value: give it the numbers of the buses, such as [1, 2]"
 	}
-	return key + ": " + text
+	if !strings.Contains(text, "Go type") && !strings.Contains(text, "struct field") {
+		return key + ": " + text
+	}
+	return key + " has a wrong value: give it " + kindOf(e.Key())
+}
+
+// kindOf says what a key takes whose values are mostly texts.
+func kindOf(key []string) string {
+	switch key[0] {
+	case "hub", "slot", "led", "controller":
+		if len(key) == 1 {
+			return "tables, each begun by [[" + key[0] + "]]"
+		}
+	case "uplink", "power", "button":
+		if len(key) == 1 {
+			return "a table, begun by [" + key[0] + "]"
+		}
+	}
+	switch key[len(key)-1] {
+	case "light", "green", "red":
+		return `a table such as { sysfs = ["ACT"] } or { line = "GPIO27" }`
+	case "sysfs":
+		return `a list of names such as ["ACT"]`
+	case "over_current":
+		return `a table such as { line = "GPIO22" }`
+	}
+	return "a text between quotes"
 }
