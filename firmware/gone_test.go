@@ -141,6 +141,34 @@ func TestWhoIsThereWhenPowerIsTaken(t *testing.T) {
 	b.within("it is there again", there)
 }
 
+// TestAHubIsCycledFromThePage: where lines feed hubs that is all that a technician's power can do, also for a hub that a person has
+// switched off.
+func TestAHubIsCycledFromThePage(t *testing.T) {
+	t.Parallel()
+	kernel := gpiotest.New(gpiotest.Chip{Label: "pinctrl-bcm2711", Lines: []string{"HUB1_PWR"}})
+	kernel.Preset("HUB1_PWR", true)
+	serve, v := withPage(t, io.Discard)
+	b := newUSBBench(t, newCable(), onBoard(t, lineBoard), serve, func(o *firmware.Options) { o.GPIO, o.Hubs = kernel, still{} })
+	v.signIn("kim")
+	if code, body := v.act("power_cycle", 1); code != http.StatusConflict || !strings.Contains(body, "cannot be switched by itself") {
+		t.Errorf("a port that is fed by its hub alone: %d %s", code, body)
+	}
+	if err := b.Call(t.Context(), "power_off", action.PowerArgs{SlotArgs: action.SlotArgs{Slot: 1}, Hub: true}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if s, _ := v.slot(2); s.Fed != "A" || s.Power != status.PowerOff || s.Main.Code != "dark" {
+		t.Errorf("a slot of a hub that is off: %+v", s)
+	}
+	if code, body := v.act("hub_cycle", 2); code != http.StatusOK {
+		t.Errorf("%d %s", code, body)
+	}
+	b.within("the hub has its power", func() bool { return kernel.State("HUB1_PWR") == gpiotest.High })
+	b.within("nobody has it switched off any more", func() bool {
+		s, _ := v.slot(1)
+		return s.Power == status.PowerOn && s.Main.Code != "dark"
+	})
+}
+
 // TestThePageSaysSoWithin2sWhenItsOwnCycleTakesAPhoneAway: asked for on the page itself, with the PIN.
 func TestThePageSaysSoWithin2sWhenItsOwnCycleTakesAPhoneAway(t *testing.T) {
 	t.Parallel()

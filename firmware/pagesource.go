@@ -128,6 +128,9 @@ func (p *pageSource) slots(f feeds) []status.Slot {
 		if o, ok := f.ports[st.Slot]; ok {
 			s.Outlet, s.PowerActs = shown(o), o.Cut.Works()
 		}
+		if o, ok := f.whole[st.Slot]; ok {
+			s.Fed = o.Hub
+		}
 		if held, ok := r.leases.Lookup(st.Slot); ok {
 			s.Lease = &held
 		}

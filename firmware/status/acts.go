@@ -37,7 +37,8 @@ type form func(name string) string
 var acts = []act{
 	{name: "identify", action: "identify", slot: true, note: darkScreen, args: always("seconds", identifySeconds)},
 	{name: "sign", action: "sign", slot: true, why: unready},
-	{name: "power_cycle", action: "power_cycle", slot: true, danger: true, why: powerless},
+	{name: "power_cycle", action: "power_cycle", slot: true, danger: true, why: powerless, note: lying},
+	{name: "hub_cycle", action: "power_cycle", slot: true, danger: true, when: fedByHub, why: hubless, args: always("hub", true)},
 	{name: "retry", action: "slot_retry", slot: true, why: noRetry},
 	{name: "quarantine", action: "quarantine", slot: true, when: not(quarantined), why: noPhone, args: quarantineArgs},
 	{name: "release", action: "quarantine_end", slot: true, when: quarantined},
@@ -73,12 +74,39 @@ func maintained(s Snapshot, _ *Slot) bool { return s.Rack.Maintenance }
 
 func powerless(snap Snapshot, s *Slot) string {
 	switch {
-	case !s.PowerActs:
+	case s.Outlet == nil:
 		return "why.not_switched"
 	case s.Lease != nil:
 		return "why.leased"
 	case snap.Rack.Maintenance || s.Hands:
 		return "why.maintenance"
+	}
+	return ""
+}
+
+// lying is that switching a port did not cut its power so far: a person's cycle is what finds out whether it does now.
+func lying(_ Snapshot, s *Slot) string {
+	if !s.PowerActs {
+		return "note.lying"
+	}
+	return ""
+}
+
+func fedByHub(_ Snapshot, s *Slot) bool { return s.Fed != "" }
+
+// hubless is what is against switching the hub that feeds a slot: all that it feeds lose their power.
+func hubless(snap Snapshot, s *Slot) string {
+	if snap.Rack.Maintenance {
+		return "why.maintenance"
+	}
+	for _, other := range snap.Slots {
+		switch {
+		case other.Fed != s.Fed:
+		case other.Hands:
+			return "why.hub_maintenance"
+		case other.Lease != nil:
+			return "why.hub_leased"
+		}
 	}
 	return ""
 }

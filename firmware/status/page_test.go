@@ -205,6 +205,8 @@ func TestActs(t *testing.T) {
 		{"act=identify&slot=3", `identify {"seconds":30,"slot":3}`},
 		{"act=sign&slot=3", `sign {"slot":3}`},
 		{"act=power_cycle&slot=3", `power_cycle {"slot":3}`},
+		{"act=power_cycle&slot=7", `power_cycle {"slot":7}`}, // which has not cut the power so far
+		{"act=hub_cycle&slot=22", `power_cycle {"hub":true,"slot":22}`},
 		{"act=retry&slot=6", `slot_retry {"slot":6}`},
 		{"act=quarantine&slot=3&minutes=30&reason=cable", `quarantine {"reason":"cable","seconds":1800,"slot":3}`},
 		{"act=quarantine&slot=3&minutes=10080", `quarantine {"reason":"","seconds":604800,"slot":3}`},
@@ -239,7 +241,10 @@ func TestActsThatAreNotDone(t *testing.T) {
 		code       int
 		why        string
 	}{
-		{"a port that cannot be switched", "act=power_cycle&slot=7", none, 409, "cannot be switched"},
+		{"a port that cannot be switched", "act=power_cycle&slot=22", none, 409, "cannot be switched"},
+		{"a hub of which somebody has a phone", "act=hub_cycle&slot=22", func(s *status.Snapshot) { s.Slots[23].Lease = s.Slots[11].Lease }, 409, "Somebody has a phone of this hub."},
+		{"a hub with hands in another slot", "act=hub_cycle&slot=22", func(s *status.Snapshot) { s.Slots[23].Hands = true }, 409, "Hands are in a slot of this hub"},
+		{"a hub in maintenance of the rack", "act=hub_cycle&slot=22", hands, 409, "Maintenance is on"},
 		{"a sign where no phone is", "act=sign&slot=13", none, 409, "The phone is not ready."},
 		{"a slot that is leased", "act=power_cycle&slot=12", none, 409, "Slot 12 is busy because it is held by task"},
 		{"maintenance of the rack", "act=power_cycle&slot=3", hands, 409, "Maintenance is on"},

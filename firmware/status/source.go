@@ -145,6 +145,7 @@ type Slot struct {
 	Task      *Task            `json:"task,omitempty"`
 	PowerActs bool             `json:"power_acts"`       // its power can be switched and is really cut
 	Outlet    *Outlet          `json:"outlet,omitempty"` // of its port; nil if that cannot be switched by itself
+	Fed       string           `json:"fed_by,omitempty"` // hub whose power can be switched as a whole, and is this slot's too; "" for none
 	Hands     bool             `json:"hands,omitempty"`  // it is in maintenance by itself
 }
 

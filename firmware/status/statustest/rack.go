@@ -41,7 +41,7 @@ type Rack struct {
 }
 
 // New returns a rack of so many slots, ten a row, on hubs of seven. The first ten have one state each, the twelfth works
-// on a task, the phone of the thirteenth is gone, the others are well.
+// on a task, the phone of the thirteenth is gone, the others are well. Those of the fourth hub are fed by it as a whole.
 func New(slots int) *Rack {
 	r := &Rack{changed: make(chan struct{}), begun: make(chan struct{}, 100), logged: make(chan struct{}), files: map[string][]byte{}}
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -79,6 +79,9 @@ func slot(n int) status.Slot {
 	s.Outlet = &status.Outlet{Cut: power.LeavesBus}
 	if !s.PowerActs {
 		s.Outlet = &status.Outlet{Cut: power.Repowers, Repowered: 2, Resets: 3, Silent: 4 * time.Second}
+	}
+	if n/7 == 3 { // fed by a line
+		s.PowerActs, s.Outlet, s.Fed = false, nil, s.Hub
 	}
 	code := "fine"
 	if states := health.States(); n < len(states) {
