@@ -223,7 +223,7 @@ func TestTheAuthorityIsMadeOnceAndItsKeyIsSealed(t *testing.T) {
 		t.Error("the key lies open")
 	}
 	b := d.enrol(t)
-	if _, err := vault.Generate(filepath.Join(d.dir, "kek")); err != nil {
+	if _, err := vault.Add(filepath.Join(d.dir, "kek")); err != nil {
 		t.Fatal(err)
 	}
 	v, err := vault.Open(filepath.Join(d.dir, "kek"))

@@ -162,9 +162,15 @@ func idOK(id string) bool {
 	return id != "" && len(id) <= maxID
 }
 
-// Generate makes a key file with one new KEK, or, if the file exists, adds a KEK to it, which seals from then on. It
-// gives the new KEK's id. A crash leaves the file as it was or whole.
-func Generate(path string) (id string, err error) {
+// Generate makes a key file with one new KEK, whose id it gives. A file that is there is fs.ErrExist.
+func Generate(path string) (id string, err error) { return generate(path, true, false) }
+
+// Add adds a KEK to a key file, which seals from then on, and gives its id. A file that is not there is fs.ErrNotExist: a path that
+// was mistyped would look as if the key were in use. A crash leaves the file as it was or whole.
+func Add(path string) (id string, err error) { return generate(path, false, true) }
+
+// generate makes a key file if it may, or adds to one if it may.
+func generate(path string, makes, adds bool) (id string, err error) {
 	if link, err := filepath.EvalSymlinks(path); err == nil { // the link stays, what it leads to is replaced
 		if err = linksOK(path); err != nil {
 			return "", err
@@ -179,11 +185,13 @@ func Generate(path string) (id string, err error) {
 	defer unlock()
 	content, err := read(path, 0o077)
 	switch {
+	case err == nil && !adds:
+		return "", &fs.PathError{Op: "make", Path: path, Err: fs.ErrExist}
 	case err == nil:
 		if _, err = parse(content); err != nil {
 			return "", fmt.Errorf("%w %s: %w", ErrKeyFile, path, err)
 		}
-	case !errors.Is(err, fs.ErrNotExist):
+	case !errors.Is(err, fs.ErrNotExist) || !makes:
 		return "", err
 	default:
 		content = []byte("# Key-encryption keys of rackcloud. The last one seals. Keep a copy apart from the database's.\n")

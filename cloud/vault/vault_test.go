@@ -6,6 +6,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -33,8 +34,12 @@ func ok(t testing.TB, err error) {
 func fresh(t testing.TB, keys int) (*Vault, string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "kek")
-	for range keys {
-		_, err := Generate(path)
+	for n := range keys {
+		do := Add
+		if n == 0 {
+			do = Generate
+		}
+		_, err := do(path)
 		ok(t, err)
 	}
 	v, err := Open(path)
@@ -114,7 +119,7 @@ func TestAMissingOrWrongKeyConcernsItsValuesOnly(t *testing.T) {
 	v, path := fresh(t, 1)
 	old := sealed(t, v, binding)
 	first := v.Writing()
-	second, err := Generate(path)
+	second, err := Add(path)
 	ok(t, err)
 	v, err = Open(path)
 	ok(t, err)
@@ -155,7 +160,7 @@ func TestAMissingOrWrongKeyConcernsItsValuesOnly(t *testing.T) {
 func TestResealMovesAValueToTheWritingKey(t *testing.T) {
 	v, path := fresh(t, 1)
 	old := sealed(t, v, binding)
-	_, err := Generate(path)
+	_, err := Add(path)
 	ok(t, err)
 	v, err = Open(path)
 	ok(t, err)
@@ -251,8 +256,8 @@ func TestKeyFilesThatAreRefused(t *testing.T) {
 			if _, err := Open(path); !errors.Is(err, ErrKeyFile) || !strings.Contains(err.Error(), "link of another user") {
 				t.Errorf("error is %v", err)
 			}
-			if _, err := Generate(path); !errors.Is(err, ErrKeyFile) {
-				t.Errorf("generated: %v", err)
+			if _, err := Add(path); !errors.Is(err, ErrKeyFile) {
+				t.Errorf("added: %v", err)
 			}
 		}
 	})
@@ -263,12 +268,25 @@ func TestKeyFilesThatAreRefused(t *testing.T) {
 			t.Error("opened")
 		}
 	})
-	t.Run("generate leaves a bad file alone", func(t *testing.T) {
-		for _, path := range []string{write(t, "nonsense", 0o600), write(t, line, 0o644)} {
+	t.Run("a bad file is left alone, and a good one by who makes one", func(t *testing.T) {
+		for _, c := range []struct {
+			path      string
+			adds, new error
+		}{
+			{write(t, "nonsense", 0o600), ErrKeyFile, fs.ErrExist},
+			{write(t, line, 0o644), ErrKeyFile, ErrKeyFile},
+			{good, nil, fs.ErrExist},
+		} {
+			path := c.path
 			before, err := os.ReadFile(path)
 			ok(t, err)
-			if _, err = Generate(path); !errors.Is(err, ErrKeyFile) {
-				t.Errorf("error is %v", err)
+			if _, err = Generate(path); !errors.Is(err, c.new) {
+				t.Errorf("generated: error is %v", err)
+			}
+			if c.adds != nil {
+				if _, err = Add(path); !errors.Is(err, c.adds) {
+					t.Errorf("added: error is %v", err)
+				}
 			}
 			after, err := os.ReadFile(path)
 			ok(t, err)
@@ -290,14 +308,25 @@ func giveAway(t *testing.T, path string) {
 	t.Cleanup(func() { whoami = os.Geteuid })
 }
 
-func TestGenerateAtOnceLosesNoKey(t *testing.T) {
+// TestAKeyIsAddedToAFileThatIsThereOnly: nothing is made at a path that was mistyped.
+func TestAKeyIsAddedToAFileThatIsThereOnly(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "kek")
+	if _, err := Add(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("added: %v", err)
+	}
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a file is there: %v", err)
+	}
+}
+
+func TestKeysThatAreAddedAtOnceAreNotLost(t *testing.T) {
+	_, path := fresh(t, 1)
 	ids := make([]string, 8)
 	var wg sync.WaitGroup
 	for i := range ids {
 		wg.Go(func() {
 			var err error
-			if ids[i], err = Generate(path); err != nil {
+			if ids[i], err = Add(path); err != nil {
 				t.Error(err)
 			}
 		})

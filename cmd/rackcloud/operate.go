@@ -241,10 +241,22 @@ type keyCommands struct {
 
 type keyAdd struct {
 	File string `arg:"" help:"The key file, such as /var/lib/rackcloud/kek."`
+	New  bool   `help:"Make a key file where there is none."`
 }
 
+// Run adds to a key file only if it is there: one that a mistyped path made would seal nothing, and look as if it did.
 func (c keyAdd) Run(s *session) error {
-	id, err := vault.Generate(c.File)
+	do := vault.Add
+	if c.New {
+		do = vault.Generate
+	}
+	id, err := do(c.File)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && !c.New:
+		err = fmt.Errorf("there is no key file %s: correct the path, or make a new file with --new: %w", c.File, err)
+	case errors.Is(err, fs.ErrExist):
+		err = fmt.Errorf("there is a key file %s already, and nothing is overwritten: leave --new away to add a key to it: %w", c.File, err)
+	}
 	return show(s, map[string]string{"key_id": id}, err, func(map[string]string) error {
 		_, err := fmt.Fprintf(s.stdout, "%s\n", id)
 		return err

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"phonerack/cloud/vault"
 )
 
 // TestBadInputToEachCommandIsOneClearSentence gives each command of the tool something wrong. What it says is one line
@@ -165,7 +167,10 @@ func TestBadInputToEachCommandIsOneClearSentence(t *testing.T) {
 		{"events of less than nothing", []string{"events", "--limit=-1"}, exitUsage, "--limit"},
 		{"audit of less than nothing", []string{"audit", "--limit=-1"}, exitUsage, "--limit"},
 		{"usage from a day that is none", []string{"usage", "--from", "yesterday"}, exitRefused, "yesterday"},
-		{"key add to a file that is none", []string{"key", "add", filepath.Join(dir, "no", "kek")}, exitRefused, "no such file"},
+		{"key add to a file that is none", []string{"key", "add", filepath.Join(dir, "keek")}, exitRefused, "--new"},
+		{"key add to a file in no folder", []string{"key", "add", filepath.Join(dir, "no", "kek")}, exitRefused, "no such file"},
+		{"a new key file in no folder", []string{"key", "add", "--new", filepath.Join(dir, "no", "kek")}, exitRefused, "no such file"},
+		{"a new key file over a file", []string{"key", "add", "--new", key}, exitRefused, "nothing is overwritten"},
 		{"key add to a file of another kind", []string{"key", "add", key}, exitRefused, key},
 		{"token without a file", []string{"token", "--state", dir}, exitUsage, "--out"},
 		{"token over a file", []string{"token", "--state", dir, "--out", there}, exitRefused, "nothing is overwritten"},
@@ -191,6 +196,22 @@ func TestBadInputToEachCommandIsOneClearSentence(t *testing.T) {
 				os.Remove(filepath.Join(dir, "new"))
 			}
 		})
+	}
+}
+
+// TestAKeyFileIsMadeIfThatIsAskedFor, and else only added to.
+func TestAKeyFileIsMadeIfThatIsAskedFor(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "kek")
+	var ids []string
+	for _, args := range [][]string{{"key", "add", "--new", path}, {"key", "add", path}} {
+		var out, errs bytes.Buffer
+		if code := run(t.Context(), args, strings.NewReader(""), &out, &errs); code != 0 {
+			t.Fatalf("%v: exit code %d, %s", args, code, errs.String())
+		}
+		ids = append(ids, strings.TrimSpace(out.String()))
+	}
+	if v, err := vault.Open(path); err != nil || v.Writing() != ids[1] || ids[0] == ids[1] {
+		t.Errorf("keys %q, %v", ids, err)
 	}
 }
 
