@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"runtime/debug"
 	"time"
@@ -52,7 +53,7 @@ func NewCalls(f *fleet.Fleet, skills *catalog.Catalog, decide DecideFunc) *Calls
 		wire.TypeClaim:         on(c.claim),
 		wire.TypeRenew:         always(wire.TypeRenewed, f.Renew),
 		wire.TypeRelease:       always(wire.TypeTaskAck, f.Release),
-		wire.TypeHeartbeat:     always(wire.TypeSync, f.Heartbeat),
+		wire.TypeHeartbeat:     whole(always(wire.TypeSync, f.Heartbeat), "slots", "running", "skills_version"),
 		wire.TypeQuestion:      always(wire.TypeTaskAck, f.Ask),
 		wire.TypeResult:        always(wire.TypeTaskAck, f.Result),
 		wire.TypeSkillChanges:  always(wire.TypeSkillManifest, skills.Changes),
@@ -97,6 +98,22 @@ func on[B any](h func(context.Context, *request, B) (answer, error)) handler {
 			return answer{}, wire.Refuse(wire.BadRequest, map[string]any{"reason": err.Error()}).Because(err)
 		}
 		return h(ctx, r, b)
+	}
+}
+
+// whole refuses a body without some of its keys: one that left them out would say that there is nothing, and all that a rack has and
+// does would be gone for the cloud. null says that too, and means it.
+func whole(h handler, keys ...string) handler {
+	return func(ctx context.Context, r *request) (answer, error) {
+		var has map[string]json.RawMessage
+		if err := json.Unmarshal(r.body, &has); err == nil { // else h says what is wrong
+			for _, key := range keys {
+				if _, ok := has[key]; !ok {
+					return answer{}, wire.Refuse(wire.BadRequest, map[string]any{"reason": "the key " + key + " is missing"})
+				}
+			}
+		}
+		return h(ctx, r)
 	}
 }
 

@@ -268,6 +268,10 @@ func TestOddRequestsOverHTTPAreRefused(t *testing.T) {
 		{"no JSON", heartbeat, "application/json", "{", 400, wire.BadRequest},
 		{"a key twice", heartbeat, "application/json", `{"slots":[],"slots":[]}`, 400, wire.BadRequest},
 		{"a key in another case", heartbeat, "application/json", `{"Slots":[]}`, 400, wire.BadRequest},
+		{"no slots", heartbeat, "application/json", `{"running":[],"skills_version":""}`, 400, wire.BadRequest},
+		{"nothing of what runs", heartbeat, "application/json", `{"slots":[],"skills_version":""}`, 400, wire.BadRequest},
+		{"no version of the skills", heartbeat, "application/json", `{"slots":[],"running":[]}`, 400, wire.BadRequest},
+		{"nothing at all", heartbeat, "application/json", `{}`, 400, wire.BadRequest},
 		{"something behind it", heartbeat, "application/json", `{} {}`, 400, wire.BadRequest},
 		{"another kind", heartbeat, "text/plain", `{}`, 415, wire.BadRequest},
 		{"too large", heartbeat, "application/json", `{"skills_version":"` + strings.Repeat("x", maxBody) + `"}`, 413, wire.PayloadTooLarge},
@@ -286,6 +290,15 @@ func TestOddRequestsOverHTTPAreRefused(t *testing.T) {
 				t.Errorf("got %d %s", w.Code, w.Body.String())
 			}
 		})
+	}
+	for _, body := range []string{`{"slots":[],"running":[],"skills_version":""}`, `{"slots":null,"running":null,"skills_version":"v1"}`} {
+		if _, err := r.callHTTP(wire.TypeHeartbeat, []byte(body)); err != nil {
+			t.Errorf("%s: %v", body, err)
+		}
+	}
+	r.hello()
+	if _, err := r.callMQTT(wire.TypeHeartbeat, json.RawMessage(`{"running":[],"skills_version":""}`)); !wire.Is(err, wire.BadRequest) {
+		t.Errorf("over MQTT: %v", err)
 	}
 }
 
