@@ -46,6 +46,17 @@ func declaredCodes(t *testing.T) []Code {
 	return codes
 }
 
+// TestNotFoundFitsBothSides: the cloud says it of a record of another tenant, a rack, where nobody knows of tenants, of a skill that it
+// has not or shows to others alone. Both say the same of what is hidden as of what is not there.
+func TestNotFoundFitsBothSides(t *testing.T) {
+	for lang, ofTheCloud := range map[string]string{"en": "tenant", "zh": "租户"} {
+		r := Refuse(NotFound, map[string]any{"what": "skill", "id": "local/x"})
+		if said := r.Sentence(lang); strings.Contains(said, ofTheCloud) || !strings.Contains(said, "local/x") {
+			t.Errorf("%s: %s", lang, said)
+		}
+	}
+}
+
 func TestEachCodeHasASentenceInEachLanguage(t *testing.T) {
 	b, err := os.ReadFile("catalogue/args.toml")
 	if err != nil {
