@@ -17,9 +17,10 @@ const overFor = 10 * time.Minute
 
 // overcurrent watches for hubs that take too much current: by a line of theirs, and by what the kernel counts at each of their ports.
 type overcurrent struct {
-	hubs []board.Hub
-	usb  *power.USB
-	pins map[string]*gpio.Pin // active while a hub takes too much, by its name
+	hubs  []board.Hub
+	slots []board.Slot
+	usb   *power.USB
+	pins  map[string]*gpio.Pin // active while a hub takes too much, by its name
 
 	// Of the one who asks.
 	counts map[port]int
@@ -39,7 +40,7 @@ func (r *Rack) watchOvercurrent() {
 	if r.config.Board == nil || r.lines == nil {
 		return
 	}
-	c.hubs = r.config.Board.Hubs
+	c.hubs, c.slots = r.config.Board.Hubs, r.config.Board.Slots
 	for _, h := range c.hubs {
 		if h.OverCurrent == nil {
 			continue
@@ -57,8 +58,14 @@ func (r *Rack) watchOvercurrent() {
 // hubsNow gives the names of the hubs that take too much, in order.
 func (c *overcurrent) hubsNow(now time.Duration) (hubs []string) {
 	for _, h := range c.hubs {
+		ports := h.Ports
+		for _, s := range c.slots { // of a hub whose ports nobody has counted those that are known
+			if s.Hub == h.Name {
+				ports = max(ports, s.Port)
+			}
+		}
 		for _, path := range []string{h.Path, h.Companion} {
-			for n := range h.Ports {
+			for n := range ports {
 				if path != "" && c.grown(port{path, n + 1}) {
 					c.until[h.Name] = now + overFor
 				}

@@ -28,7 +28,13 @@ func TestAPortThatTookTooMuchIsNamedByItsHub(t *testing.T) {
 	count("1-1", 2, "7\n") // before rackd began
 	count("1-2", 1, "0\n")
 	count("2-2", 4, "0\n")
-	over := firmware.HubsOver(sysfs, []board.Hub{{Name: "A", Path: "1-1", Ports: 4}, {Name: "B", Path: "1-2", Companion: "2-2", Ports: 4}, {Name: "C", Path: "1-3", Ports: 4}})
+	count("1-4", 3, "0\n")
+	over := firmware.HubsOver(sysfs, []board.Hub{
+		{Name: "A", Path: "1-1", Ports: 4},
+		{Name: "B", Path: "1-2", Companion: "2-2", Ports: 4},
+		{Name: "C", Path: "1-3", Ports: 4},
+		{Name: "D", Path: "1-4"}, // how many it has nobody has written down
+	}, board.Slot{Number: 1, Hub: "D", Port: 3})
 	for _, step := range []struct {
 		minute int
 		do     func()
@@ -43,6 +49,7 @@ func TestAPortThatTookTooMuchIsNamedByItsHub(t *testing.T) {
 		{12, func() { count("2-2", 4, "3\n") }, "[A B]"},
 		{13, func() { count("1-1", 2, "0\n") }, "[B]"}, // its hub has come anew
 		{14, func() { count("1-1", 2, "1\n") }, "[A B]"},
+		{30, func() { count("1-4", 3, "1\n") }, "[D]"},
 	} {
 		step.do()
 		if got := fmt.Sprint(over(time.Duration(step.minute) * time.Minute)); got != step.want {

@@ -29,14 +29,21 @@ type checker struct {
 }
 
 func (c *checker) fault(key, format string, args ...any) {
-	p := c.at[key]
+	p, ok := c.at[key]
+	if !ok { // a table in single brackets, such as [hub], counts as the first of its kind
+		p = c.at[strings.Replace(key, "[0]", "", 1)]
+	}
 	c.faults = append(c.faults, Fault{c.file, p.Line, p.Column, fmt.Sprintf(format, args...)})
 }
 
 // faultIn reports a fault at a key of a table, or at the table's heading when the key is absent.
 func (c *checker) faultIn(table, key, format string, args ...any) {
-	at := table + "." + key
-	if _, ok := c.at[at]; !ok {
+	at, single := table+"."+key, strings.Replace(table, "[0]", "", 1)+"."+key
+	switch {
+	case c.at[at] != Position{}:
+	case c.at[single] != Position{}:
+		at = single
+	default:
 		at = table
 	}
 	c.fault(at, format, args...)

@@ -91,6 +91,10 @@ func (c *checker) duration(at, key string, v *duration, least, most, otherwise t
 		return otherwise
 	}
 	d := time.Duration(*v)
+	if d != 0 && d.Abs() < time.Microsecond { // a bare number counts nanoseconds, which nobody means
+		c.faultIn(at, key, `%s is %d without a unit: write it like "5s" or "500ms"`, key, int64(d))
+		return otherwise
+	}
 	if d < least || d > most {
 		c.faultIn(at, key, "%s is %v: choose %v to %v", key, d, least, most)
 	}

@@ -233,6 +233,8 @@ func kindOf(key []string) string {
 	switch key[len(key)-1] {
 	case "light", "green", "red":
 		return `a table such as { sysfs = ["ACT"] } or { line = "GPIO27" }`
+	case "slot":
+		return "a whole number"
 	case "sysfs":
 		return `a list of names such as ["ACT"]`
 	case "over_current":
