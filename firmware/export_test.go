@@ -10,6 +10,7 @@ import (
 
 	"phonerack/agent/skill/registry"
 	"phonerack/firmware/action"
+	"phonerack/firmware/health"
 	"phonerack/firmware/lease"
 	"phonerack/firmware/metrics"
 	"phonerack/firmware/remembered"
@@ -116,6 +117,15 @@ func HubsOver(sysfs string, hubs []board.Hub, slots ...board.Slot) func(now time
 
 // ShownBy is what the rack's first light shows.
 func ShownBy(r *Rack) led.Condition { return r.care.lights[0][0].Shows() }
+
+// ShownWith is what it shows when the controller's check has found this.
+func ShownWith(r *Rack, all []health.Finding) led.Condition {
+	r.care.mu.Lock()
+	r.care.findings = all
+	r.care.mu.Unlock()
+	r.care.shine()
+	return ShownBy(r)
+}
 
 // PageOf is the technician's page of a rack.
 func PageOf(r *Rack) *status.Page { return r.page }
