@@ -44,7 +44,10 @@ func (c *care) check(now time.Duration) {
 		c.log.Debug("not all of the controller could be read", "err", err)
 	}
 	in.System.DiskFree = diskFree(r.config.Rack.State)
-	hubs, crowded := r.overcurrent.hubsNow(now), c.ports.full()
+	c.mu.Lock()
+	limits := c.limits
+	c.mu.Unlock()
+	hubs, crowded := r.overcurrent.hubsNow(now, time.Duration(limits.OverloadFor)), c.ports.full()
 	r.tally.overcurrent(hubs)
 	for _, end := range r.watch.Take() {
 		c.checks.Crashed(end.Part, end.At)
@@ -55,7 +58,7 @@ func (c *care) check(now time.Duration) {
 	for _, f := range c.findings {
 		before[about(f)] = true
 	}
-	c.findings = slices.Concat(c.checks.Check(in, c.limits), c.keeper.Hubs(), crowded)
+	c.findings = slices.Concat(c.checks.Check(in, limits), c.keeper.Hubs(), crowded)
 	for _, hub := range hubs {
 		c.findings = append(c.findings, health.Overload(hub))
 	}

@@ -110,7 +110,7 @@ func CallElsewhere(ctx context.Context, l *lease.Lease, wrote func() error) erro
 }
 
 // HubsOver watches hubs for over-current on a sysfs, with none of their lines.
-func HubsOver(sysfs string, hubs []board.Hub, slots ...board.Slot) func(now time.Duration) []string {
+func HubsOver(sysfs string, hubs []board.Hub, slots ...board.Slot) func(now, named time.Duration) []string {
 	c := &overcurrent{hubs: hubs, slots: slots, usb: &power.USB{Sysfs: sysfs}, counts: map[port]int{}, until: map[string]time.Duration{}}
 	return c.hubsNow
 }

@@ -11,10 +11,6 @@ import (
 	"phonerack/hal/power"
 )
 
-// overFor is how long a hub is named after one of its ports took too much: the kernel switches such a port off at once, so
-// that only its count tells.
-const overFor = 10 * time.Minute
-
 // overcurrent watches for hubs that take too much current: by a line of theirs, and by what the kernel counts at each of their ports.
 type overcurrent struct {
 	hubs  []board.Hub
@@ -55,8 +51,9 @@ func (r *Rack) watchOvercurrent() {
 	}
 }
 
-// hubsNow gives the names of the hubs that take too much, in order.
-func (c *overcurrent) hubsNow(now time.Duration) (hubs []string) {
+// hubsNow gives the names of the hubs that take too much, in order. One whose port did is named for a time: the kernel switches such
+// a port off at once, so that only its count tells.
+func (c *overcurrent) hubsNow(now, named time.Duration) (hubs []string) {
 	for _, h := range c.hubs {
 		ports := h.Ports
 		for _, s := range c.slots { // of a hub whose ports nobody has counted those that are known
@@ -67,7 +64,7 @@ func (c *overcurrent) hubsNow(now time.Duration) (hubs []string) {
 		for _, path := range []string{h.Path, h.Companion} {
 			for n := range ports {
 				if path != "" && c.grown(port{path, n + 1}) {
-					c.until[h.Name] = now + overFor
+					c.until[h.Name] = now + named
 				}
 			}
 		}

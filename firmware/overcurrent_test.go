@@ -52,8 +52,12 @@ func TestAPortThatTookTooMuchIsNamedByItsHub(t *testing.T) {
 		{30, func() { count("1-4", 3, "1\n") }, "[D]"},
 	} {
 		step.do()
-		if got := fmt.Sprint(over(time.Duration(step.minute) * time.Minute)); got != step.want {
+		if got := fmt.Sprint(over(time.Duration(step.minute)*time.Minute, 10*time.Minute)); got != step.want {
 			t.Errorf("in minute %d: %s, want %s", step.minute, got, step.want)
 		}
+	}
+	count("1-4", 3, "2\n")
+	if now, later := over(50*time.Minute, 2*time.Minute), over(53*time.Minute, 2*time.Minute); len(now) != 1 || len(later) != 0 {
+		t.Errorf("a hub that is named for two minutes: %v, after three %v", now, later)
 	}
 }

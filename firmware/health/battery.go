@@ -8,11 +8,8 @@ import (
 	"phonerack/agent/phone"
 )
 
-// How long care waits before it tries an act again, and how often a day.
-const (
-	careRetry  = 10 * time.Minute
-	carePerDay = 6
-)
+// careRetry is how long care waits before it tries an act again.
+const careRetry = 10 * time.Minute
 
 // care is what is done for a phone besides healing it.
 type care struct {
@@ -226,16 +223,16 @@ func (k *Keeper) careWants(s *place, now time.Duration) (Rung, bool) {
 		return 0, false
 	}
 	switch {
-	case c.tcp && k.o.Config.Phone.CloseTCP && c.may(CloseTCP, now):
+	case c.tcp && k.o.Config.Phone.CloseTCP && c.may(CloseTCP, k.o.Config.Phone, now):
 		return CloseTCP, true
-	case c.faked && c.may(BatteryReset, now):
+	case c.faked && c.may(BatteryReset, k.o.Config.Phone, now):
 		return BatteryReset, true
 	}
 	return 0, false
 }
 
-func (c *care) may(r Rung, now time.Duration) bool {
-	return len(recent(slices.Clone(c.acts[r]), now-day)) < carePerDay
+func (c *care) may(r Rung, p Phone, now time.Duration) bool {
+	return len(recent(slices.Clone(c.acts[r]), now-day)) < p.MendsPerDay
 }
 
 // done notes how an act of care ended.

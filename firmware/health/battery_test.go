@@ -258,7 +258,7 @@ func TestOpenPortIsReportedAndClosed(t *testing.T) {
 	for _, closes := range []bool{true, false} {
 		t.Run(fmt.Sprint("close_tcp ", closes), func(t *testing.T) {
 			b := rack(t, 1)
-			b.conf.Phone.CloseTCP = closes
+			b.conf.Phone.CloseTCP, b.conf.Phone.MendsPerDay = closes, 3
 			b.restart(0)
 			b.pass(time.Minute)
 			b.step = 30 * time.Second
@@ -267,7 +267,7 @@ func TestOpenPortIsReportedAndClosed(t *testing.T) {
 				t.Errorf("it is %s", b.state(1))
 			}
 			b.pass(day)
-			if got, want := strings.Count(b.rungsOf(1), "close_tcp"), map[bool]int{true: carePerDay}[closes]; got != want {
+			if got, want := strings.Count(b.rungsOf(1), "close_tcp"), map[bool]int{true: 3}[closes]; got != want {
 				t.Errorf("%d times in a day, want %d", got, want)
 			}
 			b.TCP(1, false)

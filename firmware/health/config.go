@@ -97,11 +97,14 @@ type Phone struct {
 	KeyTouch     Duration `toml:"key_touch"`     // each phone is spoken to at least so often
 	KeyLapse     Duration `toml:"key_lapse"`     // Android forgets a key after it (adb_allowed_connection_time)
 	CloseTCP     bool     `toml:"close_tcp"`     // an open port 5555 is closed, not only reported
+	MendsPerDay  int      `toml:"mends_per_day"` // how often it is closed, and faked readings are ended, in any 24 hours
 }
 
 // Rack has the thresholds of the controller.
 type Rack struct {
 	ClockJump    Duration `toml:"clock_jump"`    // of the wall clock against the boot clock, between two checks
+	JumpShown    Duration `toml:"jump_shown"`    // how long a jump of the clock is said
+	OverloadFor  Duration `toml:"overload_for"`  // how long a hub is named after one of its ports took too much
 	BrokerAfter  Duration `toml:"broker_after"`  // without a broker
 	DatabaseFull int      `toml:"database_full"` // percent of its bound
 	DiskFree     int      `toml:"disk_free"`     // percent of the state folder's file system
@@ -138,9 +141,9 @@ func Defaults() Config {
 			Interval: 15 * minute, Low: 30, High: 60, StopHot: 37, ResumeHot: 35, RestFor: 4 * hour, CoolFor: 15 * minute,
 			CableDrop: 5, CableTime: hour, HotStops: 3,
 		},
-		Phone: Phone{StorageFree: 10, StorageBytes: 500 << 20, KeyTouch: 144 * hour, KeyLapse: 168 * hour, CloseTCP: true},
+		Phone: Phone{StorageFree: 10, StorageBytes: 500 << 20, KeyTouch: 144 * hour, KeyLapse: 168 * hour, CloseTCP: true, MendsPerDay: 6},
 		Rack: Rack{
-			ClockJump: minute, BrokerAfter: 2 * minute, DatabaseFull: 80, DiskFree: 10, DiskWear: 80, MemoryFree: 10,
+			ClockJump: minute, JumpShown: hour, OverloadFor: 10 * minute, BrokerAfter: 2 * minute, DatabaseFull: 80, DiskFree: 10, DiskWear: 80, MemoryFree: 10,
 			Temperature: 80, Crashes: 3, CrashWindow: 10 * minute,
 		},
 	}
@@ -172,7 +175,10 @@ func (c *Config) Faults() []Fault {
 	between(&f, "phone.storage_bytes", c.Phone.StorageBytes, 0, 1<<40)
 	between(&f, "phone.key_touch", c.Phone.KeyTouch, 48*hour, c.Phone.KeyLapse-24*hour)
 	between(&f, "phone.key_lapse", c.Phone.KeyLapse, 72*hour, 1000*hour)
+	between(&f, "phone.mends_per_day", c.Phone.MendsPerDay, 0, maxPerDay)
 	between(&f, "rack.clock_jump", c.Rack.ClockJump, Duration(time.Second), hour)
+	between(&f, "rack.jump_shown", c.Rack.JumpShown, minute, 24*hour)
+	between(&f, "rack.overload_for", c.Rack.OverloadFor, Duration(10*time.Second), 24*hour)
 	between(&f, "rack.broker_after", c.Rack.BrokerAfter, Duration(10*time.Second), 24*hour)
 	between(&f, "rack.database_full", c.Rack.DatabaseFull, 10, 100)
 	between(&f, "rack.disk_free", c.Rack.DiskFree, 0, 90)

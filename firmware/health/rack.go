@@ -89,9 +89,6 @@ type Checks struct {
 	crashes map[string][]time.Duration
 }
 
-// jumpShown is how long a jump of the clock is shown.
-const jumpShown = time.Hour
-
 // Crashed notes that a service ended although it should not.
 func (c *Checks) Crashed(service string, at time.Duration) {
 	if c.crashes == nil {
@@ -114,7 +111,7 @@ func (c *Checks) Check(in Controller, conf Rack) []Finding {
 	}
 	add(!in.Trusted, "clock_unset", nil)
 	c.clock(in, conf)
-	add(c.jumpAt > 0 && in.Boot-c.jumpAt < jumpShown, "clock_jumped", map[string]any{"by": c.jumped.Round(time.Second)})
+	add(c.jumpAt > 0 && in.Boot-c.jumpAt < conf.JumpShown.of(), "clock_jumped", map[string]any{"by": c.jumped.Round(time.Second)})
 	silent := c.broker(in)
 	add(silent >= conf.BrokerAfter.of() && c.away, "broker_lost", map[string]any{"since": silent.Round(time.Second)})
 	add(in.Recovery.Outcome == store.Restored || in.Recovery.Outcome == store.Fresh, "database_recovered", map[string]any{"outcome": string(in.Recovery.Outcome), "reason": in.Recovery.Reason})

@@ -92,6 +92,7 @@ func TestBrokerIsMissedAfterATime(t *testing.T) {
 
 func TestClockThatJumps(t *testing.T) {
 	conf, checks := Defaults().Rack, &Checks{}
+	conf.JumpShown = 30 * minute
 	for _, c := range []struct {
 		at      time.Duration
 		off     time.Duration // of the wall clock
@@ -103,7 +104,8 @@ func TestClockThatJumps(t *testing.T) {
 		{2 * time.Minute, 59 * time.Second, true, ""},
 		{3 * time.Minute, -time.Hour, true, "clock_jumped"},
 		{4 * time.Minute, -time.Hour, true, "clock_jumped"},
-		{64 * time.Minute, -time.Hour, true, ""},
+		{32 * time.Minute, -time.Hour, true, "clock_jumped"},
+		{34 * time.Minute, -time.Hour, true, ""},
 	} {
 		in := good(c.at)
 		in.Wall, in.Trusted = in.Wall.Add(c.off), c.trusted
