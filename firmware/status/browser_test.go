@@ -208,6 +208,8 @@ func (d *desk) actions(t *testing.T) {
 	}
 	press("/slot/3", "identify", `identify {"seconds":30,"slot":3}`)
 	press("/slot/3", "power_cycle", `power_cycle {"slot":3}`)
+	press("/slot/3", "sign", `sign {"slot":3}`)
+	press("/slot/22", "hub_cycle", `power_cycle {"hub":true,"slot":22}`)
 	press("/slot/6", "retry", `slot_retry {"slot":6}`)
 	press("/slot/3", "quarantine", `quarantine {"reason":"cable","seconds":28800,"slot":3}`)
 	press("/slot/7", "release", `quarantine_end {"slot":7}`)
