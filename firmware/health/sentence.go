@@ -1,6 +1,7 @@
 package health
 
 import (
+	"cmp"
 	"embed"
 	"maps"
 	"strings"
@@ -18,6 +19,8 @@ type catalogue struct {
 	Nameless string           `toml:"nameless"` // stands for a phone without a serial number of its own
 	words                     // of a code of another version
 	Finding  map[string]words `toml:"finding"` // by code
+
+	Word map[string]string `toml:"word"` // for arguments that are one of a few
 }
 
 // words say a finding: a few words, why, and what to do.
@@ -40,12 +43,25 @@ func (f Finding) Say(lang string) (title, why, do string) {
 	if w.Title == "" {
 		w, args = c.words, map[string]any{"code": f.Code}
 	}
+	args = maps.Clone(args)
 	if key, ok := args["phone"].(string); ok {
-		args = maps.Clone(args)
 		args["phone"] = c.phone(key)
+	}
+	switch {
+	case f.Code == "quarantined" && args["by"] == ByLadder: // what a person has written stays as it is
+		args["by"] = c.word(ByLadder)
+		if reason, ok := args["reason"].(string); ok {
+			args["reason"] = cmp.Or(c.Finding[reason].Title, reason)
+		}
+	case f.Code == "database_recovered":
+		if outcome, ok := args["outcome"].(string); ok {
+			args["outcome"] = c.word(outcome)
+		}
 	}
 	return wire.Fill(w.Title, c.Missing, args), wire.Fill(w.Why, c.Missing, args), wire.Fill(w.Do, c.Missing, args)
 }
+
+func (c catalogue) word(of string) string { return cmp.Or(c.Word[of], of) }
 
 // phone is what people call the phone of a record.
 func (c catalogue) phone(key string) string {

@@ -12,9 +12,11 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pelletier/go-toml/v2"
 
+	"phonerack/firmware/store"
 	"phonerack/sync/wire"
 )
 
@@ -119,6 +121,30 @@ func TestFindingsAreSaidSafely(t *testing.T) {
 	title, why, do := Finding{Code: "next_years"}.Say("zh")
 	if title == "" || !strings.Contains(why, "next_years") || do == "" {
 		t.Errorf("%q %q %q", title, why, do)
+	}
+}
+
+// TestCodesAreNoWords: what a sentence is told of recovery and the database is said in its language, what a person has written is not.
+func TestCodesAreNoWords(t *testing.T) {
+	ladder := finding("quarantined", map[string]any{"slot": 7, "by": ByLadder, "left": time.Hour, "reason": string(Hung)})
+	person := finding("quarantined", map[string]any{"slot": 7, "by": "page/kim", "left": time.Hour, "reason": string(Hung)})
+	for _, c := range []struct {
+		f          Finding
+		lang, want string
+	}{
+		{ladder, "en", "on behalf of recovery: hangs."},
+		{ladder, "zh", "由 自动恢复 设置：" + catalogues()["zh"].Finding["hung"].Title},
+		{person, "zh", "由 page/kim 设置：hung"},
+		{finding("database_recovered", map[string]any{"outcome": string(store.Restored), "reason": "x"}), "en", "is restored from its copy now"},
+		{finding("database_recovered", map[string]any{"outcome": string(store.Restored), "reason": "x"}), "zh", "现为 已从副本恢复"},
+		{finding("database_recovered", map[string]any{"outcome": string(store.Fresh), "reason": "x"}), "zh", "现为 已重新建立"},
+	} {
+		if _, why, _ := c.f.Say(c.lang); !strings.Contains(why, c.want) {
+			t.Errorf("%s, want %s", why, c.want)
+		}
+	}
+	if ladder.Args["by"] != ByLadder {
+		t.Error("saying it has changed it")
 	}
 }
 
