@@ -109,8 +109,8 @@ build-portable: ## prove that the programs without C build for each system
 .PHONY: lint
 lint: setup ## gofumpt, vet, staticcheck and the import rules
 	@unformatted=$$($(GOFUMPT) -l .); [ -z "$$unformatted" ] || { echo "not formatted (run make fmt):"; echo "$$unformatted"; exit 1; }
-	go vet -tags rig,board,browser ./...
-	$(STATICCHECK) -tags rig,board,browser ./...
+	go vet -tags rig,board,browser,soak ./...
+	$(STATICCHECK) -tags rig,board,browser,soak ./...
 	go test -count=1 ./firmware/archtest
 
 .PHONY: fmt
@@ -138,7 +138,7 @@ fuzz: setup ## run each fuzz target for FUZZTIME (30s)
 
 .PHONY: soak
 soak: setup ## long counts of the loops that make test runs short; results to docs/soak.md
-	PHONERACK_SOAK=$${PHONERACK_SOAK:-1} go test -tags rig -p 1 -count=1 -timeout 8h -run Soak -v ./usb/... ./agent/mcp ./firmware/... | tee "$(CACHE)/soak.log"
+	PHONERACK_SOAK=$${PHONERACK_SOAK:-1} go test -tags rig,soak -p 1 -count=1 -timeout 8h -run Soak -v ./usb/... ./agent/mcp ./firmware/... | tee "$(CACHE)/soak.log"
 	@{ echo "# Soak"; echo; echo "Made by \`make soak\` on $$(date -u +%F), commit $$(git rev-parse --short HEAD)."; echo; echo '```'; \
 		grep -E '^ *(soak |--- )' "$(CACHE)/soak.log"; echo '```'; } > docs/soak.md
 

@@ -112,6 +112,7 @@ type bench struct {
 	phones map[int]*hardwarerig.Phone
 	asked  map[feed][]bool // of what feeds phones, from the start on
 	hubC   int             // by the address that the traces name
+	tell   bool            // the phones of hub A could say how their batteries were before it went off
 }
 
 // boot boots the board, with rackd under the manager, and waits until all phones can be used.

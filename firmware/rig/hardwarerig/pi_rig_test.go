@@ -42,7 +42,7 @@ runtime = "/run/rackd"
 
 // piScript begins the scripts: each step says on the serial line how far it is, and leaves the time to look at the line.
 const piScript = `mkdir -p /var/lib/rackd /run/rackd
-say() { echo "PI $*"; sleep 4; }
+say() { echo "PI $*"; sleep 3; }
 run() { KEEP=$1 manager rackd run --config /etc/phonerack/rackd.toml & manager=$!; answers; }
 answers() { until [ -S /run/rackd/rackd.sock ]; do sleep 0.2; done; sleep 1; }
 end() { kill -$1 $(pidof rackd); gone; }

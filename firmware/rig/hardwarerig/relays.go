@@ -18,6 +18,8 @@ import (
 // Phone is a simulated phone behind a relay.
 type Phone struct {
 	*rackrig.Phone
+	Hopeless atomic.Bool // what it has wrong outlives its power
+
 	greeted *atomic.Int64
 }
 
@@ -32,7 +34,7 @@ func NewPhone(slot int, port string) (*Phone, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Phone{p, greeted}, nil
+	return &Phone{Phone: p, greeted: greeted}, nil
 }
 
 // Greeted is how often the phone was greeted with CNXN: each opening of its link begins with one.
@@ -123,7 +125,9 @@ func (r *Relays) apply(ctx context.Context, c rig.Change) {
 		p.charge(c.On)
 		switch {
 		case !c.On:
-			p.USB.SetFaults(phonesim.Faults{}) // without power nothing hangs
+			if !p.Hopeless.Load() {
+				p.USB.SetFaults(phonesim.Faults{}) // without power nothing hangs
+			}
 			if c.Line >= 0 {
 				err = r.Pull(p)
 			}

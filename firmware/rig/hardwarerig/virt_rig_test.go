@@ -25,8 +25,7 @@ func TestHardwareFromOutside(t *testing.T) {
 	}{
 		{"hubs get their power once at the start", func(*testing.T, *bench) {}},
 		{"a line off takes the phones away, and the slots say so within 2 s", lineOff},
-		{"hung phones come back by the power of their own, and no neighbour is touched", hungPhones},
-		{"a hub with two dead slots is cycled, but not while one of its slots is leased", deadSlots},
+		{"hung phones come back by the power of their own, and no neighbour is touched; a hub with two dead slots is cycled, but not while one of its slots is leased", recovery},
 		{"the button sets maintenance and ends it", buttonHeld},
 		{"what is off stays off when rackd ends in an orderly way and begins anew", restart},
 		{"the button identifies; rackd is killed meanwhile, the light goes off, and what is off stays off", kill},
@@ -63,7 +62,8 @@ func (b *bench) slowness(t *testing.T) time.Duration {
 }
 
 func lineOff(t *testing.T, b *bench) {
-	slow, before := b.slowness(t), b.slots(t)
+	slow := b.slowness(t)
+	b.tell = slices.ContainsFunc([]int{1, 2, 3}, b.ready(t))
 	n := len(b.relays.Changes(line(hub1)))
 	b.ask(lineTo(hub1), false)
 	off := make(chan string, 1)
@@ -88,19 +88,23 @@ func lineOff(t *testing.T, b *bench) {
 	b.ask(lineTo(hub1), true)
 	b.ctl(t, "power", "on", "--hub", "2")
 	b.well(t, 1, 2, 3)
-	b.judged(t, before)
+}
+
+// ready tells of a slot whether its phone can be used: only such a one says how its battery is before its power is taken.
+func (b *bench) ready(t *testing.T) func(slot int) bool {
+	all := b.slots(t)
+	return func(n int) bool { return all[n].Adb == action.Ready }
 }
 
 // judged waits until rackd has taken what the phones of hub A say of the time when its line was off: they ran on battery. On a slow
 // board they could not be used yet before, and say nothing.
-func (b *bench) judged(t *testing.T, before map[int]action.SlotHealth) {
+func (b *bench) judged(t *testing.T) {
 	t.Helper()
-	tell := before[1].Adb == action.Ready || before[2].Adb == action.Ready || before[3].Adb == action.Ready
 	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Second) {
 		out := b.status(t).Outlets
 		i := slices.IndexFunc(out, func(o action.Outlet) bool { return o.Name == "hub A" })
 		switch is := out[i]; {
-		case is.Cut == power.Cuts.String(), !tell && is.Cut == power.LeavesBus.String():
+		case is.Cut == power.Cuts.String(), !b.tell && is.Cut == power.LeavesBus.String():
 			return
 		case time.Now().After(end):
 			t.Fatalf("of a hub that cuts its phones' power is said: %+v", is)
@@ -128,9 +132,9 @@ func acts(s action.SlotHealth) []string {
 	return all
 }
 
-// hungPhones has slot 4, alone on its line, and slot 5, on a port of a hub with a neighbour, hang at the same time. Meanwhile the
-// light tells of over-current.
-func hungPhones(t *testing.T, b *bench) {
+// recovery has slot 4, alone on its line, and slot 5, on a port of a hub with a neighbour, hang at the same time, and slots 1 and 2
+// die on the hub of slot 3, which somebody has. Meanwhile the light tells of over-current and of a full disk.
+func recovery(t *testing.T, b *bench) {
 	before := b.greeted()
 	b.ask(lineTo(hub2), false, true)
 	b.ask(b.port(1), false, true)
@@ -140,22 +144,7 @@ func hungPhones(t *testing.T, b *bench) {
 	b.until(t, "slots 4 and 5 hang", func(all map[int]action.SlotHealth) bool {
 		return all[4].State == string(health.Recovering) && all[5].State == string(health.Recovering)
 	})
-	overCurrents(t, b)
-	all := b.well(t, 4, 5)
-	for _, n := range []int{4, 5} {
-		if got := acts(all[n]); !slices.Equal(got, []string{"reopen done", "port_cycle done"}) {
-			t.Errorf("slot %d was recovered by %q", n, got)
-		}
-	}
-	for n, greeted := range b.greeted() {
-		if ill := n == 4 || n == 5; ill != (greeted > before[n]) {
-			t.Errorf("the phone of slot %d was greeted %d times, before %d", n, greeted, before[n])
-		}
-	}
-}
-
-func deadSlots(t *testing.T, b *bench) {
-	before := b.greeted()
+	b.overCurrents(t)
 	b.ctl(t, "hold", "3", "--for", "10m")
 	for _, n := range []int{1, 2} {
 		if err := b.relays.Pull(b.phones[n]); err != nil {
@@ -165,21 +154,34 @@ func deadSlots(t *testing.T, b *bench) {
 	b.until(t, "slots 1 and 2 are dead", func(all map[int]action.SlotHealth) bool {
 		return all[1].Main.Code == string(health.Dead) && all[2].Main.Code == string(health.Dead)
 	})
-	fullDisk(t, b) // takes more than two looks
-	b.edges(t)     // none new
+	b.fullDisk(t) // takes more than two looks
+	all := b.well(t, 4, 5)
+	for _, n := range []int{4, 5} {
+		if got := acts(all[n]); !slices.Equal(got, []string{"reopen done", "port_cycle done"}) {
+			t.Errorf("slot %d was recovered by %q", n, got)
+		}
+	}
+	hung := b.greeted()
+	for n, greeted := range hung {
+		if ill := n == 4 || n == 5; ill != (greeted > before[n]) {
+			t.Errorf("the phone of slot %d was greeted %d times, before %d", n, greeted, before[n])
+		}
+	}
+	b.edges(t) // none of hub A
 	b.heat()
 	b.ask(lineTo(hub1), false, true)
 	b.ctl(t, "hold", "3", "--release")
-	all := b.well(t, 1, 2, 3)
+	all = b.well(t, 1, 2, 3)
 	if got := append(acts(all[1]), acts(all[2])...); !slices.Contains(got, "hub_cycle done") {
 		t.Errorf("recovery has done %q", got)
 	}
 	after := b.greeted()
 	for _, n := range []int{4, 5, 6} {
-		if after[n] != before[n] {
+		if after[n] != hung[n] {
 			t.Errorf("slot %d on another hub was opened anew", n)
 		}
 	}
+	b.judged(t)
 }
 
 // heat makes the phone of slot 6 too hot: its port goes off when its battery is read, within a minute.
@@ -210,9 +212,11 @@ func buttonHeld(t *testing.T, b *bench) {
 	}
 }
 
+// count stands for a port of hub C in sysfs.
+const count = "'/sys/bus/usb/devices/1-3:1.0/1-3-port2/over_current_count'"
+
 // overCurrents has hub A say by its line that it takes too much, and hub C by the kernel's count, in a file that stands for it.
-func overCurrents(t *testing.T, b *bench) {
-	const count = "'/sys/bus/usb/devices/1-3:1.0/1-3-port2/over_current_count'"
+func (b *bench) overCurrents(t *testing.T) {
 	b.sh(t, "echo 1 >/tmp/count; mount --bind /tmp/count "+count)
 	if err := b.SetInput(b.ctx, overCurrent, true); err != nil {
 		t.Fatal(err)
@@ -220,11 +224,6 @@ func overCurrents(t *testing.T, b *bench) {
 	b.found(t, true, "hub_overload: Hub A says")
 	b.found(t, true, "hub_overload: Hub C says")
 	b.shows(t, threeFlashes)
-	if err := b.SetInput(b.ctx, overCurrent, false); err != nil {
-		t.Fatal(err)
-	}
-	b.sh(t, "umount "+count)
-	b.found(t, false, "hub_overload: Hub A says")
 }
 
 // found waits until the controller's findings have a text, or have it no more.
@@ -241,13 +240,16 @@ func (b *bench) found(t *testing.T, is bool, text string) {
 	}
 }
 
-// fullDisk fills the disk with rackd's state, and empties it.
-func fullDisk(t *testing.T, b *bench) {
-	b.sh(t, "fallocate -l $(($(df -k /var/lib | awk 'END {print $4}') * 1024 / 100 * 93)) /var/lib/full")
+// fullDisk fills the disk with rackd's state, and empties it. The over-current ends.
+func (b *bench) fullDisk(t *testing.T) {
+	if err := b.SetInput(b.ctx, overCurrent, false); err != nil {
+		t.Fatal(err)
+	}
+	b.sh(t, "umount "+count+"; fallocate -l $(($(df -k /var/lib | awk 'END {print $4}') * 1024 / 100 * 93)) /var/lib/full")
 	b.found(t, true, "disk_full")
 	b.shows(t, fast)
 	b.sh(t, "rm /var/lib/full")
-	b.found(t, false, "disk_full")
+	b.found(t, false, "hub_overload: Hub A says")
 }
 
 // restartRackd starts rackd again, once it has ended, and waits until it answers.

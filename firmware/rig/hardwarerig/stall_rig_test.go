@@ -1,0 +1,102 @@
+//go:build rig && soak
+
+package hardwarerig_test
+
+import (
+	"encoding/base64"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"phonerack/firmware/health"
+	"phonerack/firmware/rig"
+	"phonerack/firmware/rig/rackrig"
+	"phonerack/hal/watchdog"
+	"phonerack/sync/wire"
+	"phonerack/usb/phonesim"
+)
+
+// slotBound is how long the owner of a slot may be without progress (firmware/progress.go).
+const slotBound = 3 * time.Minute
+
+// TestSoakAnyCriticalLoopThatIsBlockedHasTheBoardReset stops one loop after the other, each in a rackd that was built with
+// places for it (tag stall). The watchdog acts when the loop's own bound and its timeout are over, and not before; the machine
+// is paused then, and goes on with the next. A phone that nothing helps does not do that. It takes a quarter of an hour, of
+// which nearly all is waiting.
+func TestSoakAnyCriticalLoopThatIsBlockedHasTheBoardReset(t *testing.T) {
+	b := boot(t, time.Hour, stalling(t))
+	for _, part := range []struct {
+		name  string
+		bound time.Duration
+	}{
+		{"bus", 30 * time.Second},
+		{"store", time.Minute},
+		{"link", 2 * time.Minute},
+		{"owner of slot 3", slotBound},
+	} {
+		t.Run(part.name, func(t *testing.T) { b.blocked(t, part.name, part.bound) })
+	}
+	t.Run("a phone that hangs for ever", func(t *testing.T) {
+		b.phones[6].Hopeless.Store(true)
+		b.phones[6].USB.SetFaults(phonesim.Faults{Hang: true})
+		before := b.watchdogs()
+		time.Sleep(slotBound + watchdog.DefaultTimeout + resetWithin)
+		if n := b.watchdogs(); n > before {
+			t.Errorf("the watchdog has acted")
+		}
+		if s := b.well(t, 1, 2, 3, 4, 5)[6]; s.State == string(health.Well) || len(s.Acts) == 0 {
+			t.Errorf("slot 6 was to hang: %+v", s)
+		}
+	})
+}
+
+// stalling has a board whose rackd has places where its loops can be stopped, and a link to a cloud that is not there.
+func stalling(t *testing.T) func(*rackrig.BoardSpec) {
+	t.Helper()
+	dir := t.TempDir()
+	rackd, identity := filepath.Join(dir, "rackd"), filepath.Join(dir, "identity.json")
+	if err := rig.Build(t.Context(), rackd, "build", "-trimpath", "-ldflags=-s -w", "-tags", "stall", "phonerack/cmd/rackd"); err != nil {
+		t.Fatal(err)
+	}
+	bundle, err := wire.Bundle{
+		V: 1, Rack: "r1", Tenant: "acme", Bearer: "b", KID: "k1", MACSecret: base64.StdEncoding.EncodeToString(make([]byte, 32)), Broker: "tcp://127.0.0.1:9",
+	}.File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(identity, bundle, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return func(s *rackrig.BoardSpec) {
+		s.Files["/bin/rackd"], s.Bundle = rackd, identity
+		s.Config += fmt.Sprintf("[cloud]\nidentity = %q\n", rackrig.GuestBundle)
+	}
+}
+
+// blocked stops a loop, sees the watchdog act in time, and has the machine go on with a new rackd.
+func (b *bench) blocked(t *testing.T, name string, bound time.Duration) {
+	before := b.watchdogs()
+	b.sh(t, "touch "+rackrig.Quote("/run/rackd/stall-"+name))
+	began := time.Now()
+	for b.watchdogs() == before {
+		if time.Since(began) > bound+watchdog.DefaultTimeout+resetWithin {
+			t.Fatalf("the watchdog does not act: %v", b.names())
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	took := time.Since(began)
+	fmt.Printf("soak blocked %s: the watchdog acted after %v\n", name, took.Round(100*time.Millisecond))
+	if took < bound {
+		t.Errorf("it acted before the part's bound of %v", bound)
+	}
+	if err := b.Monitor(b.ctx, "cont", nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	b.sh(t, "rm "+rackrig.Quote("/run/rackd/stall-"+name))
+	b.end(t, "KILL")
+	b.sh(t, "echo V >/dev/watchdog0") // QEMU's has disarmed itself, of which the driver knows nothing
+	b.restartRackd(t)
+	b.well(t, 1, 2, 3, 4, 5, 6)
+}
