@@ -205,7 +205,7 @@ func (a act) reason(lang string, snap Snapshot, s *Slot) string {
 	}
 	key := a.why(snap, s)
 	if key == "why.leased" {
-		return wire.Refuse(wire.SlotBusy, map[string]any{"slot": s.Number, "holder": s.Lease.Holder, "until": s.Lease.Until}).Sentence(lang)
+		return wire.Refuse(wire.SlotBusy, map[string]any{"slot": s.Number, "holder": holder(lang, s.Lease.Holder), "until": s.Lease.Until}).Sentence(lang)
 	}
 	if key == "" {
 		return ""

@@ -275,3 +275,29 @@ func TestEachActIsAnAction(t *testing.T) {
 		}
 	}
 }
+
+// TestAHolderIsNamedInTheReadersLanguage, in English as the lease's own sentences have it.
+func TestAHolderIsNamedInTheReadersLanguage(t *testing.T) {
+	for _, c := range []struct {
+		h  lease.Holder
+		zh string
+	}{
+		{lease.Holder{Kind: lease.Task, Who: "kim", TaskID: "01J0"}, "由 kim 启动的任务 01J0"},
+		{lease.Holder{Kind: lease.Recovery, Who: lease.Identify}, "“识别”操作（正在显示其位置）"},
+		{lease.Holder{Kind: lease.Recovery, Who: "health"}, "自动恢复"},
+		{lease.Holder{Kind: lease.Hold, Who: "page/lee"}, "page/lee"},
+	} {
+		if got := holder("zh", c.h); got != c.zh {
+			t.Errorf("%s, want %s", got, c.zh)
+		}
+		if got := holder("en", c.h); got != c.h.String() {
+			t.Errorf("%s, want %s", got, c.h)
+		}
+	}
+	leased := &Slot{Number: 3, Lease: &lease.State{Holder: lease.Holder{Kind: lease.Recovery, Who: "health"}}}
+	for _, a := range acts {
+		if a.name == "forget" && !strings.Contains(a.reason("zh", Snapshot{}, leased), "自动恢复") {
+			t.Errorf("why it cannot be pressed: %s", a.reason("zh", Snapshot{}, leased))
+		}
+	}
+}

@@ -13,6 +13,7 @@ import (
 
 	"phonerack/firmware/action"
 	"phonerack/firmware/health"
+	"phonerack/firmware/lease"
 	"phonerack/sync/wire"
 )
 
@@ -52,6 +53,9 @@ func (v *view) T(key string, args ...any) string { return say(v.Lang, key, args.
 
 // W gives the word for one value of a kind.
 func (v *view) W(kind string, value any) string { return word(v.Lang, kind, value) }
+
+// Holder says who has a slot.
+func (v *view) Holder(h lease.Holder) string { return holder(v.Lang, h) }
 
 // Span says a length of time.
 func (v *view) Span(d time.Duration) string { return span(v.Lang, d) }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
+	"phonerack/firmware/lease"
 	"phonerack/sync/wire"
 )
 
@@ -62,6 +63,19 @@ func word(lang, kind string, value any) string {
 		return text
 	}
 	return s
+}
+
+// holder says who has a slot; a person is called by name.
+func holder(lang string, h lease.Holder) string {
+	switch {
+	case h.Kind == lease.Task:
+		return say(lang, "holder.task", "task", h.TaskID, "who", h.Who)
+	case h.Kind == lease.Recovery && h.Who == lease.Identify:
+		return say(lang, "holder.identify")
+	case h.Kind == lease.Recovery:
+		return say(lang, "holder.recovery")
+	}
+	return h.Who
 }
 
 // span says a length of time roughly, as a person does: the largest unit.
