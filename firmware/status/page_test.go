@@ -581,6 +581,18 @@ func TestNamesOfPeopleAreBoundedAndPlain(t *testing.T) {
 	}
 }
 
+// TestTheSystemsOnTheCardAreNeverLeftOut: what is not known is said not to be.
+func TestTheSystemsOnTheCardAreNeverLeftOut(t *testing.T) {
+	b := newBench()
+	if body := b.ask("GET", "/controller", "").Body.String(); !strings.Contains(body, "running now") || strings.Contains(body, "not known: rackd was not told") {
+		t.Errorf("two systems:\n%s", body)
+	}
+	b.Change(func(s *status.Snapshot) { s.Rack.Images = nil })
+	if body := b.ask("GET", "/controller", "").Body.String(); !strings.Contains(body, "<dt>Systems on the card</dt><dd>not known: rackd was not told") {
+		t.Errorf("none is known:\n%s", body)
+	}
+}
+
 func TestPicturesOfScreens(t *testing.T) {
 	b := signedIn(t)
 	if w := b.ask("GET", "/slot/3/screen.jpg", ""); w.Code != 200 || w.Header().Get("Content-Type") != "image/jpeg" || w.Body.Len() < 100 {
