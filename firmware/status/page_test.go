@@ -593,6 +593,18 @@ func TestTheSystemsOnTheCardAreNeverLeftOut(t *testing.T) {
 	}
 }
 
+// TestTasksSayWhenTheyBegan, unless the board does not know what time it is.
+func TestTasksSayWhenTheyBegan(t *testing.T) {
+	b := signedIn(t)
+	if body := b.ask("GET", "/tasks", "").Body.String(); !strings.Contains(body, "25 steps, 1 min <span class=\"quiet\">(1 h ago)</span>") {
+		t.Errorf("an hour ago:\n%.2000s", body)
+	}
+	b.Change(func(s *status.Snapshot) { s.Rack.Clock.Trusted = false })
+	if body := b.ask("GET", "/tasks", "").Body.String(); strings.Contains(body, "ago)") {
+		t.Error("without a clock the page says when tasks began")
+	}
+}
+
 func TestPicturesOfScreens(t *testing.T) {
 	b := signedIn(t)
 	if w := b.ask("GET", "/slot/3/screen.jpg", ""); w.Code != 200 || w.Header().Get("Content-Type") != "image/jpeg" || w.Body.Len() < 100 {

@@ -205,12 +205,16 @@ func cut(s string, most int) string {
 type taskView struct {
 	action.TaskStatus
 	Word, Goal, Message, Took string
+	Ago                       string // since its start; "" without a clock
 }
 
 func (v *view) task(t action.TaskStatus) taskView {
 	tv := taskView{TaskStatus: t, Word: v.W("task", t.State), Goal: cut(t.Goal, maxTextBytes), Message: cut(t.Message, maxTextBytes)}
 	if t.Refusal != nil {
 		tv.Message = t.Refusal.Sentence(v.Lang)
+	}
+	if v.Rack.Clock.Trusted && !t.Started.IsZero() {
+		tv.Ago = v.T("ago", "span", v.Span(v.Rack.Clock.Time.Sub(t.Started)))
 	}
 	if !t.Ended.IsZero() {
 		tv.Took = v.Span(t.Ended.Sub(t.Started))
