@@ -11,6 +11,7 @@ import (
 
 // A key is replaced while a phone is there: it is asked, its person accepts for good, and the old key is gone.
 func TestAPhoneTakesTheNewKeyAndTheOldOneGoes(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, 1)
 	b.phones[1] = newSimPhone(t, b.phones[1].path, serialOf(1), 14, phonesim.Auth{Required: true, AcceptAfter: 50 * time.Millisecond, AcceptAlways: true})
 	b.phones[1].plug(t)

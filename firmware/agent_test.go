@@ -77,6 +77,7 @@ func (b *bench) awaitTask(id string, want action.TaskState) action.TaskStatus {
 }
 
 func TestATaskAsksAPersonAndKeepsItsSlotMeanwhile(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, 1)
 	planner := &lines{answers: []string{
 		`ask_human {"question":"Which colour?","options":["red","blue"]}`, `finish {"success":true,"message":"told"}`,
@@ -113,6 +114,7 @@ func TestATaskAsksAPersonAndKeepsItsSlotMeanwhile(t *testing.T) {
 }
 
 func TestAPlannerGetsThePicturesOfTheConfiguration(t *testing.T) {
+	t.Parallel()
 	shown := func(pictures runner.Pictures) []byte {
 		b := newBench(t, 1)
 		planner := &lines{answers: []string{`launch_app {"package":"com.phonerack.shop"}`, `finish {"message":"seen"}`}}
@@ -138,6 +140,7 @@ func TestAPlannerGetsThePicturesOfTheConfiguration(t *testing.T) {
 }
 
 func TestValuesOfParametersAreShownLiveAndNotWrittenDown(t *testing.T) {
+	t.Parallel()
 	const secret = "hunter2-hunter2"
 	b := newBench(t, 1)
 	b.planner = &lines{answers: []string{
@@ -176,6 +179,7 @@ func TestValuesOfParametersAreShownLiveAndNotWrittenDown(t *testing.T) {
 }
 
 func TestATaskThatIsCancelledAtOnceIsNoWarning(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, 1)
 	var log lockedText
 	b.log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
@@ -194,6 +198,7 @@ func TestATaskThatIsCancelledAtOnceIsNoWarning(t *testing.T) {
 }
 
 func TestATaskThatWaitsIsLostWithRackdAndCanBeCancelled(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, 1)
 	b.planner = &lines{answers: []string{`ask_human {"question":"Which colour?"}`}}
 	b.phones[1].plug(t)
@@ -218,6 +223,7 @@ func TestATaskThatWaitsIsLostWithRackdAndCanBeCancelled(t *testing.T) {
 }
 
 func TestATaskPausesWhileItsPlannerIsOutOfReach(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, 1)
 	b.planner = &lines{answers: []string{"refuse planner_unreachable", "refuse planner_unreachable", `finish {"message":"back"}`}}
 	b.phones[1].plug(t)
@@ -229,6 +235,7 @@ func TestATaskPausesWhileItsPlannerIsOutOfReach(t *testing.T) {
 }
 
 func TestPermissionsAndFilesOfATaskAreChecked(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, 1)
 	b.planner = &lines{answers: []string{`stop_app {"package":"com.phonerack.shop"}`, `finish {"success":false,"message":"no"}`}}
 	b.phones[1].plug(t)
@@ -253,6 +260,7 @@ func TestPermissionsAndFilesOfATaskAreChecked(t *testing.T) {
 }
 
 func TestAPhoneIsPutInOrderAfterATask(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, 1)
 	b.planner = &lines{answers: []string{`launch_app {"package":"com.phonerack.shop"}`, `finish {"message":"done"}`}}
 	b.phones[1].plug(t)
@@ -274,6 +282,7 @@ func TestAPhoneIsPutInOrderAfterATask(t *testing.T) {
 }
 
 func TestAStopWhileAPhoneIsPutInOrderKeepsTheResult(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, 1)
 	b.planner = &lines{answers: []string{`launch_app {"package":"com.phonerack.shop"}`, `finish {"message":"done"}`}}
 	b.phones[1].plug(t)
@@ -301,6 +310,7 @@ func TestAStopWhileAPhoneIsPutInOrderKeepsTheResult(t *testing.T) {
 }
 
 func TestWhatACutTaskLeavesIsTidiedBeforeTheNextAndNeverBecomesTheBaseline(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, 1)
 	b.planner = &lines{answers: []string{`launch_app {"package":"com.phonerack.shop"}`, `ask_human {"question":"?"}`}}
 	b.phones[1].plug(t)
@@ -332,6 +342,7 @@ func TestWhatACutTaskLeavesIsTidiedBeforeTheNextAndNeverBecomesTheBaseline(t *te
 }
 
 func TestWhatIsRememberedFollowsThePhoneToAnotherSlot(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, 2)
 	b.phones[1].plug(t)
 	b.start()
@@ -392,6 +403,7 @@ func recordShop(t *testing.T, b *bench, apps fs.FS) string {
 }
 
 func TestARecordedTaskIsRehearsedAndADifferenceNamesItsStep(t *testing.T) {
+	t.Parallel()
 	apps := steadyApps(t)
 	dir := recordShop(t, newBench(t, 1), apps)
 	report, err := rehearsal.Run(t.Context(), dir, rehearsal.Options{Apps: apps})
@@ -430,6 +442,7 @@ func TestARecordedTaskIsRehearsedAndADifferenceNamesItsStep(t *testing.T) {
 }
 
 func TestARecordOfAPhoneThatCannotBeSimulatedIsRefused(t *testing.T) {
+	t.Parallel()
 	dir := recordShop(t, newBench(t, 1), nil)
 	raw, err := os.ReadFile(filepath.Join(dir, "task.json"))
 	if err != nil {

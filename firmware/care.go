@@ -181,7 +181,7 @@ func (c *care) round(ctx context.Context) {
 	}
 	c.judge()
 	c.order(ctx)
-	if now := c.rack.clock(); c.checked == 0 || now-c.checked >= checkInterval {
+	if now := c.rack.clock(); c.checked == 0 || now-c.checked >= checkRounds*c.every {
 		c.checked = now
 		c.check(now)
 	}

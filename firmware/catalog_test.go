@@ -128,6 +128,7 @@ func (b *bench) catalog(done func(catalog.Status) bool) catalog.Status {
 }
 
 func TestSpec000_ASubscriptionOnARack(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, 1)
 	s := b.subscribe()
 	s.publish(t, &model.Skill{ID: "a-text", Kind: model.Knowledge, Subscription: "all", Content: "Look twice."})
@@ -205,6 +206,7 @@ func TestSpec000_ASubscriptionOnARack(t *testing.T) {
 }
 
 func TestSpec000_SkillsDisabledLeavesDeviceToolsOnly(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, 1)
 	s := b.subscribe()
 	b.config.Skills.Enabled = false

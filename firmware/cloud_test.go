@@ -138,6 +138,7 @@ func await[T any](t *testing.T, c *scriptedCloud, typ wire.Type, n int) T {
 }
 
 func TestATaskOfTheCloudIsClaimedRunAndReported(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, 1)
 	c := b.join(config.Script)
 	b.phones[1].plug(t)
@@ -166,6 +167,7 @@ func TestATaskOfTheCloudIsClaimedRunAndReported(t *testing.T) {
 // TestTheFenceClosesTenSecondsBeforeTheLeaseEnds: a rack that cannot renew stops writing before the cloud gives the task
 // to somebody else.
 func TestTheFenceClosesTenSecondsBeforeTheLeaseEnds(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, 1)
 	c := b.join(config.ByCloud)
 	c.On(wire.TypePlanRequest, nil) // nobody decides
@@ -189,6 +191,7 @@ func TestTheFenceClosesTenSecondsBeforeTheLeaseEnds(t *testing.T) {
 }
 
 func TestATaskThatThisRackCannotDoIsGivenBack(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, 1)
 	c := b.join(config.Script)
 	b.phones[1].plug(t)
@@ -211,6 +214,7 @@ func TestATaskThatThisRackCannotDoIsGivenBack(t *testing.T) {
 
 // TestAFileOfATaskIsHereBeforeItsFirstStep: fetched by its hash. One that the cloud does not give has the task go back.
 func TestAFileOfATaskIsHereBeforeItsFirstStep(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, 1)
 	c := b.join(config.ByCloud)
 	body := []byte("the file")
@@ -260,6 +264,7 @@ func TestAFileOfATaskIsHereBeforeItsFirstStep(t *testing.T) {
 
 // TestATaskOfTheCloudSaysWhatItsResultLooksLike: the planner is told, and corrects a result that does not match.
 func TestATaskOfTheCloudSaysWhatItsResultLooksLike(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, 1)
 	c := b.join(config.ByCloud)
 	var mu sync.Mutex
@@ -303,6 +308,7 @@ func TestATaskOfTheCloudSaysWhatItsResultLooksLike(t *testing.T) {
 // TestTheCloudsPlannerDecides is the turn of a rack without any provider's key: the question goes to the cloud with its
 // task, the answer comes back.
 func TestTheCloudsPlannerDecides(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, 1)
 	c := b.join(config.ByCloud)
 	var mu sync.Mutex
@@ -345,6 +351,7 @@ func TestTheCloudsPlannerDecides(t *testing.T) {
 
 // TestATaskOfThisRackIsDecidedOutsideOfAnyTask: the cloud does not know it, and must not be asked to keep decisions of it.
 func TestATaskOfThisRackIsDecidedOutsideOfAnyTask(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, 1)
 	c := b.join(config.ByCloud)
 	c.On(wire.TypePlanRequest, func(h linktest.Heard) {
@@ -370,6 +377,7 @@ func TestATaskOfThisRackIsDecidedOutsideOfAnyTask(t *testing.T) {
 
 // TestAQuestionOfATaskIsAnsweredByTheCloud: it waits under its lease, takes the answer to this question alone, and goes on.
 func TestAQuestionOfATaskIsAnsweredByTheCloud(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, 1)
 	c := b.join(config.ByCloud)
 	var mu sync.Mutex
@@ -417,6 +425,7 @@ func TestAQuestionOfATaskIsAnsweredByTheCloud(t *testing.T) {
 
 // TestAStopInTheMiddleIsReportedAsLostWithWhatWasWritten, by the next rackd, once.
 func TestAStopInTheMiddleIsReportedAsLostWithWhatWasWritten(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, 1)
 	c := b.join(config.ByCloud)
 	c.On(wire.TypePlanRequest, nil)
@@ -441,6 +450,7 @@ func TestAStopInTheMiddleIsReportedAsLostWithWhatWasWritten(t *testing.T) {
 }
 
 func TestCommandsOfTheCloud(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, 2)
 	c := b.join(config.Script)
 	b.phones[1].plug(t)
@@ -516,6 +526,7 @@ func TestCommandsOfTheCloud(t *testing.T) {
 }
 
 func TestTheGenerationRisesWithEachDatabase(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, 1)
 	c := b.join(config.Script)
 	generations := func() (list []uint64) {
@@ -559,6 +570,7 @@ func TestTheGenerationRisesWithEachDatabase(t *testing.T) {
 
 // TestAnAnswerAtTheRackIsToldToTheCloud, which waits for one as well.
 func TestAnAnswerAtTheRackIsToldToTheCloud(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, 1)
 	c := b.join(config.ByCloud)
 	var asked atomic.Int32

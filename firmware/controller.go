@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	checkInterval = 10 * time.Second
-	procPath      = "/proc"
+	checkRounds = 10 // of care, from one check of the controller to the next: 10 s, unless a test is in a hurry
+	procPath    = "/proc"
 )
 
 // check looks how the controller is.

@@ -48,6 +48,7 @@ func (c *scriptedCloud) event(t *testing.T, kind string, n int) wire.Event {
 }
 
 func TestAConfigurationOfTheCloudIsAppliedAndOutlivesARestart(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, 1)
 	c := b.join(config.Script)
 	b.level = new(slog.LevelVar)

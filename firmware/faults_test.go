@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -25,7 +24,6 @@ import (
 	"phonerack/firmware/action"
 	"phonerack/firmware/config"
 	"phonerack/firmware/lease"
-	"phonerack/firmware/rig/rackrig"
 	"phonerack/sync/wire"
 	"phonerack/usb/adb"
 	"phonerack/usb/phonesim"
@@ -162,7 +160,7 @@ func pushFilm(b *bench, slot int) error { return b.push(slot, filmSize) }
 func lookOnly(b *bench, slot int) error { return b.observe(slot, false) }
 
 func TestFaultsOfTheLinkStayInTheirSlot(t *testing.T) {
-	t.Parallel()
+	// Not beside other tests: it is about times. Its phones are.
 	b := newBench(t, healthy+len(linkFaults))
 	b.adb = adb.Options{HandshakeTimeout: 4 * time.Second, OpenTimeout: 4 * time.Second, IdleTimeout: 5 * time.Second}
 	for i, f := range linkFaults {
@@ -762,64 +760,6 @@ func TestBadFilesOfThePerson(t *testing.T) {
 	}
 	if _, err := config.Load(dir); err == nil {
 		t.Error("a folder was read as a configuration")
-	}
-}
-
-// A rackd that is killed at any moment opens its database again, tells of each task what is known, and leaves nothing
-// lying about.
-func TestKillAtAnyMoment(t *testing.T) {
-	t.Parallel()
-	b := newBench(t, 1)
-	b.phones[1].plug(t)
-	programs, err := rackrig.BuildNative(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	folder := filepath.Dir(b.config.Rack.State)
-	rng := rand.New(rand.NewPCG(9, 11)) // the same moments in each run, as far as a scheduler allows
-	known := map[string]action.TaskState{}
-	open := ""
-	for n := range 11 {
-		kill := b.startNative(programs.Rackd, filepath.Join(folder, "rackd.toml"))
-		var list action.TaskList
-		if err := b.Call(t.Context(), "task_list", nil, &list); err != nil {
-			t.Fatalf("start %d: %v", n, err)
-		}
-		if len(list.Tasks) != len(known) {
-			t.Errorf("start %d: %d tasks, %d were acknowledged", n, len(list.Tasks), len(known))
-		}
-		for _, task := range list.Tasks {
-			want := known[task.ID]
-			if task.ID == open && task.State != action.Running { // it may have ended just before the kill
-				b.checkEnd(task)
-				known[task.ID] = task.State
-			} else if task.State != want {
-				t.Errorf("start %d: task %s is %s, was %s", n, task.ID, task.State, want)
-			}
-		}
-		if n == 10 {
-			kill()
-			break
-		}
-		b.await(1, action.Ready)
-		task := b.runTask(1, shopGoal)
-		open, known[task.ID] = task.ID, action.Running
-		time.Sleep(time.Duration(rng.Int64N(int64(1200 * time.Millisecond))))
-		kill()
-	}
-	b.wantTidy(b.config.Rack.State)
-}
-
-// checkEnd holds a task that the kill met to what it can say of itself.
-func (b *bench) checkEnd(task action.TaskStatus) {
-	b.t.Helper()
-	steps, err := os.ReadFile(filepath.Join(b.config.Rack.State, "tasks", task.ID, "steps.jsonl"))
-	finished := strings.Contains(string(steps), `"success":true`)
-	switch {
-	case task.State == action.TaskLost && task.Wrote && strings.Contains(task.Message, "rackd ended"):
-	case task.State == action.Succeeded && err == nil && finished:
-	default:
-		b.t.Errorf("task %+v with the steps\n%s", task, steps)
 	}
 }
 

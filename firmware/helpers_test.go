@@ -37,6 +37,7 @@ func (b *bench) help(slot int) {
 }
 
 func TestAStopWhileHelpersStartDoesNotWaitForThem(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, 1)
 	var log lockedText
 	b.log = slog.New(slog.NewTextHandler(&log, nil))

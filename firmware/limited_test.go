@@ -11,6 +11,7 @@ import (
 
 // A peer with a daemon but without Android, as a phone in recovery or one that still boots.
 func TestPhoneWithoutScreenKeepsShellAndFiles(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, 1)
 	bare, err := phonesim.New(phonesim.Config{Serial: "SIM0001", System: &phonesimtest.System{}})
 	if err != nil {

@@ -92,6 +92,7 @@ func use(t *testing.T, s *sdk.ClientSession, tool string, args map[string]any) (
 }
 
 func TestMCPActsOnPhonesUnderLeases(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, 2)
 	url := b.serveMCP()
 	var log lockedText
@@ -213,6 +214,7 @@ func (b *bench) talk(ctx context.Context) (*sdk.ClientSession, <-chan error) {
 }
 
 func TestMCPOverTheControlSocket(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, 1)
 	b.config.MCP.Permissions = []string{"stop", "clipboard"}
 	b.phones[1].plug(t)
@@ -264,6 +266,7 @@ func TestMCPOverTheControlSocket(t *testing.T) {
 }
 
 func TestMCPSwitchedOff(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, 1)
 	url := b.serveMCP()
 	b.config.MCP.Enabled = false

@@ -86,6 +86,7 @@ func (p *platform) subscribe(t *testing.T, b *bench, pinned bool) (credential st
 
 // TestSkillsComeFromThePlatformOfTheConfiguration: with no cloud at all, and from nobody else if there is one.
 func TestSkillsComeFromThePlatformOfTheConfiguration(t *testing.T) {
+	t.Parallel()
 	b, p := newBench(t, 1), newPlatform(t)
 	credential := p.subscribe(t, b, true)
 	b.start()
@@ -123,6 +124,7 @@ func TestSkillsComeFromThePlatformOfTheConfiguration(t *testing.T) {
 }
 
 func TestACloudIsNotAskedForSkillsBesideAPlatform(t *testing.T) {
+	t.Parallel()
 	b, p := newBench(t, 1), newPlatform(t)
 	s := b.subscribe()
 	p.subscribe(t, b, true)

@@ -277,6 +277,7 @@ func (b *bench) watchTask(id string) (lines string, status action.TaskStatus) {
 }
 
 func TestPhoneIsFoundUsedAndLost(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, 2)
 	b.phones[1].plug(t)
 	b.start()
@@ -308,6 +309,7 @@ func TestPhoneIsFoundUsedAndLost(t *testing.T) {
 }
 
 func TestFilesAndScreen(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, 1)
 	b.phones[1].plug(t)
 	b.start()
@@ -410,6 +412,7 @@ func blackInColumn(t *testing.T, b []byte, x int) (black int) {
 const shopGoal = "search the shop for a kettle and put it in the basket"
 
 func TestTaskSucceedsAndIsRemembered(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, 1)
 	b.phones[1].plug(t)
 	b.start()
@@ -463,6 +466,7 @@ func TestTaskSucceedsAndIsRemembered(t *testing.T) {
 }
 
 func TestFourTasksAtOnceAndAPhoneThatGoes(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, 4)
 	for _, p := range b.phones {
 		p.plug(t)
@@ -509,6 +513,7 @@ func TestFourTasksAtOnceAndAPhoneThatGoes(t *testing.T) {
 }
 
 func TestTaskHoldsItsSlotAndCanBeCancelled(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, 1)
 	b.phones[1].plug(t)
 	b.start()
@@ -534,6 +539,7 @@ func TestTaskHoldsItsSlotAndCanBeCancelled(t *testing.T) {
 }
 
 func TestStopInTheMiddleOfATask(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, 2)
 	b.phones[1].plug(t)
 	b.phones[2].plug(t)
@@ -561,6 +567,7 @@ func TestStopInTheMiddleOfATask(t *testing.T) {
 }
 
 func TestPhoneThatNobodyAccepted(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, 2)
 	b.phones[1].unplug()
 	b.phones[1] = newSimPhone(t, b.phones[1].path, "SIM0001", 14, phonesim.Auth{Required: true})
@@ -579,6 +586,7 @@ func TestPhoneThatNobodyAccepted(t *testing.T) {
 }
 
 func TestSilentPhoneDelaysNobody(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, 2)
 	b.phones[1].SetFaults(phonesim.Faults{Hang: true})
 	b.phones[1].plug(t)

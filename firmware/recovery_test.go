@@ -47,6 +47,7 @@ func TestAnActThatPanicsHasFailed(t *testing.T) {
 
 // TestTwoAtOnceLeaveOneMaintenance: what the supply thinks of it is what was noted last.
 func TestTwoAtOnceLeaveOneMaintenance(t *testing.T) {
+	t.Parallel()
 	bench := powertest.New()
 	supply, err := power.New(power.Config{Store: &powertest.Store{}, Phones: bench, Hubs: bench})
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 )
 
 func TestAReloadAppliesWhatItCanAndKeepsTheRest(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, 1)
 	b.level = new(slog.LevelVar)
 	next := *b.config

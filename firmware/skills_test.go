@@ -117,6 +117,7 @@ func TestARackStartsWithoutASkillThatCannotBeRead(t *testing.T) {
 
 // TestWhatTheConfigurationLeavesOutIsNoMatterOfTheVersion: the refusal names the keys that would give it.
 func TestWhatTheConfigurationLeavesOutIsNoMatterOfTheVersion(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, 1)
 	b.config.MCP.Enabled = false
 	b.start()
@@ -132,6 +133,7 @@ func TestWhatTheConfigurationLeavesOutIsNoMatterOfTheVersion(t *testing.T) {
 
 // TestWithoutSkillsThereAreDeviceToolsOnly: skills.enabled = false.
 func TestWithoutSkillsThereAreDeviceToolsOnly(t *testing.T) {
+	t.Parallel()
 	root := t.TempDir()
 	weather(t, root)
 	b := newBench(t, 1)

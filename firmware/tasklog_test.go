@@ -33,6 +33,7 @@ func newLog(t *testing.T) *taskLog {
 }
 
 func TestATrajectoryWithoutAnEndGetsOneWhenThereIsRoomAgain(t *testing.T) {
+	t.Parallel()
 	ended := time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
 	failed := action.TaskStatus{State: action.TaskError, Message: "no such thing", Steps: 3, Tokens: 7, Wrote: true, Ended: ended, Refusal: wire.Refuse(wire.TaskFailed, nil)}
 	for _, c := range []struct {
@@ -91,6 +92,7 @@ func TestATrajectoryWithoutAnEndGetsOneWhenThereIsRoomAgain(t *testing.T) {
 }
 
 func TestTaskOfABoardWhoseClockFellBackIsTheNewest(t *testing.T) {
+	t.Parallel()
 	l := newLog(t)
 	clock := time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
 	var last string

@@ -101,6 +101,7 @@ func (b *bench) addSkill(text string) {
 const ending = `finish {"message":"done"}`
 
 func TestSpec000_ATaskUsesSkills(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, 1)
 	s := b.subscribe()
 	p := &asked{answers: []string{ending}}
@@ -236,6 +237,7 @@ func TestSpec000_ATaskUsesSkills(t *testing.T) {
 
 // TestATaskOfARackWithoutSkillsIsGivenBack: skills.enabled = false.
 func TestATaskOfARackWithoutSkillsIsGivenBack(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, 1)
 	s := b.subscribe()
 	b.config.Skills.Enabled = false
@@ -256,6 +258,7 @@ items:
 `
 
 func TestATaskCallsToolsOfMCPServersThatTheConfigurationAllows(t *testing.T) {
+	t.Parallel()
 	root := t.TempDir()
 	weather(t, root)
 	b := newBench(t, 1)
@@ -333,6 +336,7 @@ func TestATaskCallsToolsOfMCPServersThatTheConfigurationAllows(t *testing.T) {
 
 // TestAServerThatFailsEndsNoTaskAndKeepsNoSlot: whatever it does, the planner reads one sentence.
 func TestAServerThatFailsEndsNoTaskAndKeepsNoSlot(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, 1)
 	for _, mode := range []string{clienttest.Dies, clienttest.Huge, clienttest.Hangs, clienttest.HangsCall} {
 		command, env := clienttest.Command(mode)

@@ -8,6 +8,7 @@ import (
 )
 
 func TestTheCloudHearsOfStartsAndPhones(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, 2)
 	c := b.join(config.Script)
 	b.start()

@@ -147,6 +147,7 @@ func (b *bench) run(o firmware.Options) {
 }
 
 func TestPhonesOnTheBus(t *testing.T) {
+	t.Parallel()
 	c := newCable()
 	b := newUSBBench(t, c)
 	twin := func() *simPhone { return newSimPhone(t, "", "0123456789ABCDEF", 14, phonesim.Auth{}) }
@@ -209,6 +210,7 @@ func TestAPhoneThatComesUpAtSuperSpeedHasTheSlotOfItsPort(t *testing.T) {
 }
 
 func TestPhoneThatCannotBeOpenedBacksOffAlone(t *testing.T) {
+	t.Parallel()
 	c := newCable()
 	c.stuck["1-1.2"] = true
 	b := newUSBBench(t, c)
