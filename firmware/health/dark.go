@@ -48,7 +48,9 @@ func (k *Keeper) darken(s *place, now time.Duration) {
 func (k *Keeper) longestDark(why string) time.Duration {
 	switch why {
 	case forBattery:
-		return k.o.Config.Battery.RestFor.of()
+		if k.o.Config.Battery.Windows {
+			return k.o.Config.Battery.RestFor.of()
+		}
 	case forHeat:
 		return k.o.Config.Battery.CoolFor.of()
 	case forHang:

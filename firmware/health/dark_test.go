@@ -65,6 +65,27 @@ func TestWhatIsDarkOnPurposeStaysDarkOverARestart(t *testing.T) {
 	}
 }
 
+// TestARestOfAnotherConfiguration lasts no longer than the one in force says.
+func TestARestOfAnotherConfiguration(t *testing.T) {
+	for name, change := range map[string]func(*Battery){
+		"windows are off": func(b *Battery) { b.Windows = false },
+		"a shorter rest":  func(b *Battery) { b.RestFor = Duration(time.Minute) },
+	} {
+		b := rack(t, 1, windows)
+		b.pass(time.Minute)
+		b.Battery(1, charge(80, 300))
+		b.pass(time.Minute)
+		change(&b.conf.Battery)
+		b.acts = nil
+		b.restart(0)
+		b.FoundDark(1)
+		b.pass(2 * time.Minute)
+		if b.rungsOf(1) != "wake" {
+			t.Errorf("%s: %v, %s", name, b.acts, b.state(1))
+		}
+	}
+}
+
 // TestACrashBetweenARecordAndItsSwitch: what is wanted of the port's power, which is stored after the record and before the switch,
 // says which of both it is.
 func TestACrashBetweenARecordAndItsSwitch(t *testing.T) {
