@@ -19,10 +19,14 @@ type dark struct {
 	why  string
 	ends time.Duration // boot time
 
-	left  time.Duration // of one of before this boot, when it was written
 	until int64         // Unix time of its end, of one of before this boot; 0 if it is not known
 	dated bool          // its record has its end as wall time
+	noted time.Duration // boot time of its record
 }
+
+// noteAgain is how old the record of a port without power gets while there is no clock. A restart goes on with what the record says
+// is left: with one that never changed, restarts that come faster than its end would keep a port dark for good.
+const noteAgain = 10 * time.Minute
 
 // DarkRecord is why a port has no power.
 type DarkRecord struct {
@@ -80,19 +84,31 @@ func (c *care) over(now time.Duration) bool {
 // lightUp ends what a port was without power for.
 func (c *care) lightUp() { c.power, c.dark, c.undecided = true, nil, 0 }
 
-// darkRecord is what is remembered of a port without power; nil if it has some, or a person has taken it.
-func (k *Keeper) darkRecord(s *place, now time.Duration) *DarkRecord {
+// keptDark tells whether the rack keeps a slot's port without power, or is about to take it. Else a person does, or what is noted was
+// noted before a crash and never done.
+func (s *place) keptDark() bool {
 	d, order := s.care.dark, s.hub.busy
 	resting := order != nil && order.Slot == s.Slot && order.Rung == Rest
-	if d == nil || d.why == "" || s.care.power && !resting { // what was noted before a crash, and never done
+	return d != nil && d.why != "" && (!s.care.power || resting)
+}
+
+// stale tells whether the record of a port without power says less than is known by now.
+func (d *dark) stale(now time.Duration, trusted bool) bool {
+	return trusted && !d.dated || !trusted && now-d.noted >= noteAgain
+}
+
+// darkRecord is what is remembered of a port without power; nil if it has some, or a person has taken it.
+func (k *Keeper) darkRecord(s *place, now time.Duration) *DarkRecord {
+	if !s.keptDark() {
 		return nil
 	}
+	d := s.care.dark
 	left := max(0, d.ends-now)
 	r := &DarkRecord{Why: d.why, Left: int64(left / time.Second), Until: d.until}
 	if wall, trusted := k.o.Wall(); trusted {
 		r.Until = wall.Add(left).Unix()
 	}
-	d.dated = r.Until != 0
+	d.dated, d.noted = r.Until != 0, now
 	return r
 }
 
@@ -100,17 +116,17 @@ func (k *Keeper) darkRecord(s *place, now time.Duration) *DarkRecord {
 // with the first orders, since a port that has its power needs none.
 func (k *Keeper) recallDark(s *place, r *DarkRecord, now time.Duration) {
 	left := min(time.Duration(min(max(r.Left, 0), int64(LongestQuarantine/time.Second)))*time.Second, k.longestDark(r.Why))
-	s.care.dark = &dark{why: r.Why, ends: now + left, left: left, until: r.Until, dated: r.Until != 0}
+	s.care.dark = &dark{why: r.Why, ends: now + left, until: r.Until, dated: r.Until != 0}
 	s.dirty = true
 }
 
-// date gives a port's rest of before this boot its end by the clock. Never later than what was left: the clock may have been set
-// back.
+// date gives a port's rest of before this boot its end by the clock. Never later than it was to end: the clock may have been set back,
+// and a person may have ended it.
 func (d *dark) date(now time.Duration, wall time.Time) {
 	if d == nil || d.until == 0 {
 		return
 	}
-	left := min(time.Unix(d.until, 0).Sub(wall), d.left)
+	left := max(0, min(time.Unix(d.until, 0).Sub(wall), d.ends-now))
 	d.ends, d.until = now+left, 0
 }
 

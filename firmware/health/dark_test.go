@@ -26,7 +26,7 @@ func TestWhatIsDarkOnPurposeStaysDarkOverARestart(t *testing.T) {
 		least, after time.Duration // after the restart
 	}{
 		{"a charge window, rackd is killed", window, time.Hour, 0, true, false, 2*time.Hour + 55*time.Minute, 3 * time.Hour},
-		{"the same without a clock: all that was left", window, time.Hour, 0, false, false, 3*time.Hour + 55*time.Minute, 4 * time.Hour},
+		{"the same without a clock: what was left 10 minutes ago at most", window, time.Hour, 0, false, false, 2*time.Hour + 55*time.Minute, 3*time.Hour + 10*time.Minute},
 		{"the board was off for an hour", window, time.Hour, time.Hour, true, false, 115 * time.Minute, 2 * time.Hour},
 		{"the board was off for longer", window, time.Hour, 5 * time.Hour, true, false, 0, time.Minute},
 		{"somebody wants the phone", window, time.Hour, 0, true, true, 0, time.Minute},
@@ -154,5 +154,99 @@ func TestARestartEndsNoChargeHalfWay(t *testing.T) {
 	b.pass(time.Minute)
 	if b.rungsOf(1) != "rest" {
 		t.Errorf("60 percent: %v", b.acts)
+	}
+}
+
+// TestTheRecordOfAPortThatHasItsPowerIsNotWrittenAgainAndAgain: one that was written without a clock, of a port that a crash left on.
+func TestTheRecordOfAPortThatHasItsPowerIsNotWrittenAgainAndAgain(t *testing.T) {
+	b := rack(t, 1, windows)
+	b.trusted = false
+	b.pass(time.Minute)
+	b.Battery(1, charge(80, 300))
+	if orders, err := b.Orders(); err != nil || len(orders) != 1 || orders[0].Rung != Rest {
+		t.Fatal(orders, err)
+	}
+	b.restart(0) // the port is wanted on
+	b.pass(time.Minute)
+	b.trusted = true
+	b.pass(time.Minute)
+	before := len(b.memory.saves)
+	if b.pass(time.Hour); len(b.memory.saves) > before+1 {
+		t.Errorf("within an hour the record was written %d times", len(b.memory.saves)-before)
+	}
+}
+
+// TestRestartsWithoutAClockDoNotKeepAPortDarkForGood: each goes on with what is left by then.
+func TestRestartsWithoutAClockDoNotKeepAPortDarkForGood(t *testing.T) {
+	b := rack(t, 1, windows)
+	b.trusted = false
+	b.pass(time.Minute)
+	b.Battery(1, charge(80, 300))
+	b.pass(10 * time.Second)
+	if !b.off[1] {
+		t.Fatalf("it is not dark: %v", b.acts)
+	}
+	for range 13 { // 6.5 h
+		b.pass(30 * time.Minute)
+		b.restart(0)
+		if b.off[1] {
+			b.FoundDark(1)
+		}
+	}
+	if b.off[1] {
+		t.Errorf("a port that rests for %v is dark after 6.5 h: %+v", b.conf.Battery.RestFor, b.memory.kept.Slots[1].Dark)
+	}
+}
+
+// TestWhatAPersonHasEndedNoClockDarkensAgain: a phone that drains is released before the board has a clock, which then is one set back.
+func TestWhatAPersonHasEndedNoClockDarkensAgain(t *testing.T) {
+	b := rack(t, 1)
+	b.phones[1] = hung(1)
+	for !b.off[1] && b.now < time.Hour {
+		b.pass(b.step)
+	}
+	b.trusted = false
+	b.restart(time.Second)
+	b.FoundDark(1)
+	b.pass(time.Minute)
+	if b.state(1) != Quarantined {
+		t.Fatalf("it is %s: %v", b.state(1), b.acts)
+	}
+	if err := b.Release(1); err != nil {
+		t.Fatal(err)
+	}
+	b.trusted, b.wall = true, b.wall.Add(-24*time.Hour)
+	b.acts, b.phones[1] = nil, fine(1)
+	if b.pass(2 * time.Minute); b.rungsOf(1) != "wake" {
+		t.Errorf("released, within 2 minutes: %q, %s", b.rungsOf(1), b.state(1))
+	}
+}
+
+// TestADarkRecordThatIsDamaged keeps a port dark for no longer than what it may be dark for.
+func TestADarkRecordThatIsDamaged(t *testing.T) {
+	for _, c := range []struct {
+		r    DarkRecord
+		most time.Duration
+	}{
+		{DarkRecord{Why: forBattery, Left: 1 << 62, Until: 1 << 62}, 4 * time.Hour},
+		{DarkRecord{Why: forBattery, Left: 1 << 62, Until: -1 << 62}, 0},
+		{DarkRecord{Why: forBattery, Left: -1 << 62, Until: 1 << 62}, 0},
+		{DarkRecord{Why: forHeat, Left: 1 << 62}, 15 * time.Minute},
+		{DarkRecord{Why: "of a later version", Left: 3600}, 0},
+		{DarkRecord{Left: 3600}, 0},
+	} {
+		b := rack(t, 1, windows)
+		b.memory.kept = Remembered{map[int]SlotRecord{1: {Phone: "serial:S1", Dark: &c.r}}, map[string]PhoneRecord{}}
+		b.off[1] = true
+		b.restart(time.Second)
+		b.FoundDark(1)
+		if c.most > 0 {
+			if b.pass(c.most - time.Minute); len(b.acts) > 0 {
+				t.Errorf("%+v: %v", c.r, b.acts)
+			}
+		}
+		if b.pass(2 * time.Minute); b.rungsOf(1) != "wake" {
+			t.Errorf("%+v: after %v %v", c.r, b.now, b.acts)
+		}
 	}
 }

@@ -31,7 +31,7 @@ func (k *Keeper) decide() ([]Order, Remembered) {
 	r := Remembered{Slots: map[int]SlotRecord{}, Phones: map[string]PhoneRecord{}}
 	k.date(now)
 	k.expire(now, r)
-	k.overdue(r)
+	k.overdue(now, r)
 	if k.maintenance {
 		return nil, r
 	}
@@ -71,10 +71,10 @@ func (k *Keeper) expire(now time.Duration, r Remembered) {
 }
 
 // overdue adds the records that have changed without an order.
-func (k *Keeper) overdue(r Remembered) {
+func (k *Keeper) overdue(now time.Duration, r Remembered) {
 	_, trusted := k.o.Wall()
 	for _, s := range k.slots {
-		if d := s.care.dark; s.dirty || trusted && d != nil && d.why != "" && !d.dated {
+		if s.dirty || s.keptDark() && s.care.dark.stale(now, trusted) {
 			r.Slots[s.Slot] = k.record(s)
 		}
 	}
