@@ -147,13 +147,14 @@ func (p *usbPort) set(ctx context.Context, c *call, on bool) error {
 }
 
 // setHalf asks before it switches: both wait for the same lock in the kernel, and who gets it when nobody waits any more has only
-// asked.
+// asked. That it switches is said before it looks whether somebody waits: who gives up has looked at that after the end.
 func (p *usbPort) setHalf(ctx context.Context, c *call, hub string, on bool) error {
-	if _, err := p.halfOn(ctx, hub); ctx.Err() != nil {
-		return errors.Join(ctx.Err(), err)
-	}
+	_, err := p.halfOn(ctx, hub)
 	c.writes.Store(true)
 	defer c.writes.Store(false)
+	if ctx.Err() != nil {
+		return errors.Join(ctx.Err(), err)
+	}
 	value, request := "1", byte(clearFeature)
 	if on {
 		value, request = "0", setFeature
@@ -162,7 +163,7 @@ func (p *usbPort) setHalf(ctx context.Context, c *call, hub string, on bool) err
 	if write == nil {
 		write = writeAttribute
 	}
-	err := write(filepath.Join(p.usb.portDir(hub, p.port), "disable"), value)
+	err = write(filepath.Join(p.usb.portDir(hub, p.port), "disable"), value)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

@@ -225,6 +225,28 @@ func TestWhatIsToldAHubThatTheKernelKeeps(t *testing.T) {
 	}
 }
 
+// TestWhoGivesUpKnowsWhatMaySwitchYet: a call that finds somebody waiting, and switches, has said so before.
+func TestWhoGivesUpKnowsWhatMaySwitchYet(t *testing.T) {
+	u := &USB{Sysfs: tree(t, twoHalves(true))}
+	c := &call{}
+	said := false
+	asked := watched{t.Context(), func() { said = c.writes.Load() }}
+	if err := u.Port("1-1", "", 3).(*usbPort).setHalf(asked, c, "1-1", false); err != nil || !said {
+		t.Errorf("when it looked for the last time whether somebody waits, it had said that it switches: %v, %v", said, err)
+	}
+}
+
+// watched is a context that tells of each look whether it has ended.
+type watched struct {
+	context.Context
+	look func()
+}
+
+func (w watched) Err() error {
+	w.look()
+	return w.Context.Err()
+}
+
 func TestFaultsOfHubs(t *testing.T) {
 	h := &hubs{power: map[string]bool{}, fault: syscall.EPIPE}
 	u := &USB{Sysfs: tree(t, twoHalves(false)), Control: h.control}
