@@ -77,6 +77,8 @@ func (r *Rack) newCare(every time.Duration, kernel bus.Records) error {
 		case !c.hands.has(n, darkened):
 		case c.lit(n): // rackd ended between the note and what was to follow
 			c.hands.forget(n, darkened)
+		case !c.fed(n): // by the board file of now: nobody could switch it on, and the note holds again if that was a mistake
+			c.hands.overlook(n, darkened)
 		default:
 			c.keeper.Darkened(n)
 		}

@@ -413,6 +413,31 @@ func TestAnOrderThatTheDiskRefusesLeavesNoSlotDark(t *testing.T) {
 	}
 }
 
+// TestASlotThatNothingFeedsAnyMoreIsNotSwitchedOff: by another board file nobody could switch it on again. With the first one it is off
+// as before.
+func TestASlotThatNothingFeedsAnyMoreIsNotSwitchedOff(t *testing.T) {
+	t.Parallel()
+	var before firmware.Options
+	b, ports := newPorts(t, nil, func(o *firmware.Options) { before = *o })
+	b.health(1, health.Well)
+	if err := b.Call(t.Context(), "power_off", action.PowerArgs{SlotArgs: action.SlotArgs{Slot: 1}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	b.stop()
+	other := before
+	other.Outlets = before.Outlets[1:]
+	b.run(other)
+	ports[1].plug() // its port has power again, by hand
+	if s := b.health(1, health.Well); s.Left != "" {
+		t.Errorf("nothing feeds it, and it is left alone: %+v", s)
+	}
+	b.stop()
+	b.run(before)
+	if s := b.health(1, health.Maintenance); s.Main.Code != "dark" {
+		t.Errorf("with the board file of before: %+v", s)
+	}
+}
+
 // TestQuarantineAndMaintenanceSurviveAKill copies the state folder of a rack that runs, as a kill -9 or a cut of power leaves it.
 func TestQuarantineAndMaintenanceSurviveAKill(t *testing.T) {
 	t.Parallel()

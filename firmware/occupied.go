@@ -105,9 +105,13 @@ func (o *occupied) apply(slot int, why string) {
 // forget ends a reason that does not hold, whatever the disk says: a slot that is noted there as dark, and has its power, is not dark
 // for the next start either.
 func (o *occupied) forget(slot int, reason string) {
-	if o.set(slot, reason, false) == nil {
-		return
+	if o.set(slot, reason, false) != nil {
+		o.overlook(slot, reason)
 	}
+}
+
+// overlook ends a reason for this process, and leaves it on disk.
+func (o *occupied) overlook(slot int, reason string) {
 	o.saving.Lock()
 	defer o.saving.Unlock()
 	o.apply(slot, without(o.noted(slot), reason))

@@ -194,8 +194,12 @@ func (c *care) powered(slot int) bool {
 
 // lit tells whether something feeds a slot, and all that does is wanted to be on.
 func (c *care) lit(slot int) bool {
-	fed := slices.ContainsFunc(c.rack.outlets(), func(o power.State) bool { return slices.Contains(o.Slots, slot) })
-	return fed && c.powered(slot)
+	return c.fed(slot) && c.powered(slot)
+}
+
+// fed tells whether anything that can be switched feeds a slot.
+func (c *care) fed(slot int) bool {
+	return slices.ContainsFunc(c.rack.outlets(), func(o power.State) bool { return slices.Contains(o.Slots, slot) })
 }
 
 // switched says what came of switching an outlet.
