@@ -24,9 +24,14 @@ type dark struct {
 	noted time.Duration // boot time of its record
 }
 
-// noteAgain is how old the record of a port without power gets while there is no clock. A restart goes on with what the record says
-// is left: with one that never changed, restarts that come faster than its end would keep a port dark for good.
+// noteAgain is how old the record of a port without power, or of a quarantine, gets while there is no clock. A restart goes on with what
+// the record says is left: with one that never changed, restarts that come faster than its end would keep a port dark for good.
 const noteAgain = 10 * time.Minute
+
+// outdated tells whether a record that was noted then, with its end as wall time or not, says less than is known by now.
+func outdated(now, noted time.Duration, dated, trusted bool) bool {
+	return trusted && !dated || !trusted && now-noted >= noteAgain
+}
 
 // DarkRecord is why a port has no power.
 type DarkRecord struct {
@@ -90,11 +95,6 @@ func (s *place) keptDark() bool {
 	d, order := s.care.dark, s.hub.busy
 	resting := order != nil && order.Slot == s.Slot && order.Rung == Rest
 	return d != nil && d.why != "" && (!s.care.power || resting)
-}
-
-// stale tells whether the record of a port without power says less than is known by now.
-func (d *dark) stale(now time.Duration, trusted bool) bool {
-	return trusted && !d.dated || !trusted && now-d.noted >= noteAgain
 }
 
 // darkRecord is what is remembered of a port without power; nil if it has some, or a person has taken it.

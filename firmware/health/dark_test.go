@@ -198,6 +198,27 @@ func TestRestartsWithoutAClockDoNotKeepAPortDarkForGood(t *testing.T) {
 	}
 }
 
+// TestRestartsWithoutAClockEndAQuarantine, and with it what a phone that hung drains for.
+func TestRestartsWithoutAClockEndAQuarantine(t *testing.T) {
+	b := rack(t, 1)
+	b.trusted = false
+	b.phones[1] = hung(1)
+	for !b.off[1] && b.now < time.Hour {
+		b.pass(b.step)
+	}
+	b.phones[1] = fine(1)
+	for range 10 { // 200 minutes; it has 30
+		b.pass(20 * time.Minute)
+		b.restart(0)
+		if b.off[1] {
+			b.FoundDark(1)
+		}
+	}
+	if b.pass(5 * time.Minute); b.off[1] || b.state(1) != Well {
+		t.Errorf("without power: %v, %s, %+v", b.off[1], b.state(1), b.memory.kept)
+	}
+}
+
 // TestWhatAPersonHasEndedNoClockDarkensAgain: a phone that drains is released before the board has a clock, which then is one set back.
 func TestWhatAPersonHasEndedNoClockDarkensAgain(t *testing.T) {
 	b := rack(t, 1)

@@ -74,12 +74,12 @@ func (k *Keeper) expire(now time.Duration, r Remembered) {
 func (k *Keeper) overdue(now time.Duration, r Remembered) {
 	_, trusted := k.o.Wall()
 	for _, s := range k.slots {
-		if s.dirty || s.keptDark() && s.care.dark.stale(now, trusted) {
+		if d := s.care.dark; s.dirty || s.keptDark() && outdated(now, d.noted, d.dated, trusted) {
 			r.Slots[s.Slot] = k.record(s)
 		}
 	}
 	for phone, q := range k.phones {
-		if q.dirty || trusted && q.ends != 0 && !q.dated {
+		if q.dirty || q.ends != 0 && outdated(now, q.noted, q.dated, trusted) {
 			r.Phones[phone] = k.phoneRecord(phone)
 		}
 	}

@@ -34,8 +34,8 @@ type quarantine struct {
 	ends   time.Duration // boot time; 0 when there is none and only level is remembered
 	level  int           // how often the ladder gave one since the phone was proven well
 	until  int64         // Unix time of one of before this boot; 0 if it is not known
-	left   time.Duration // of one of before this boot, when it was written
 	dated  bool          // its record has its end as wall time
+	noted  time.Duration // boot time of its record
 	dirty  bool          // its record is to be written with the next orders
 }
 
@@ -75,7 +75,7 @@ func (k *Keeper) isolate(s *place, now time.Duration) {
 
 // end finishes a quarantine. The ladder begins anew in the phone's slot.
 func (k *Keeper) end(phone string, q *quarantine) {
-	q.ends = 0
+	q.ends, q.until = 0, 0
 	for _, s := range k.slots {
 		if s.phone == phone {
 			s.ladder = ladder{at: k.o.Now()}

@@ -176,11 +176,11 @@ func (k *Keeper) phoneRecord(phone string) PhoneRecord {
 	if q.ends == 0 || left <= 0 {
 		return r
 	}
-	r.By, r.Reason, r.Left = q.By, q.Reason, max(1, int64(left/time.Second))
+	r.By, r.Reason, r.Left, r.Until = q.By, q.Reason, max(1, int64(left/time.Second)), q.until
 	if wall, trusted := k.o.Wall(); trusted {
 		r.Until = wall.Add(left).Unix()
 	}
-	q.dated = r.Until != 0
+	q.dated, q.noted = r.Until != 0, k.o.Now()
 	return r
 }
 
@@ -212,8 +212,7 @@ func (k *Keeper) recall(r Remembered, now time.Duration) {
 	for phone, p := range r.Phones {
 		q := &quarantine{By: p.By, Reason: p.Reason, level: max(0, p.Level), until: p.Until, dated: p.Until != 0}
 		if p.Left > 0 {
-			q.ends = now + min(time.Duration(p.Left)*time.Second, LongestQuarantine)
-			q.left = q.ends - now
+			q.ends = now + time.Duration(min(p.Left, int64(LongestQuarantine/time.Second)))*time.Second
 		}
 		k.phones[phone] = q
 		for _, s := range k.slots {
@@ -258,9 +257,9 @@ func (k *Keeper) date(now time.Duration) {
 	}
 	for phone, q := range k.phones {
 		if q.until != 0 && q.ends != 0 {
-			// Never longer than what was left: the clock may have been set back.
-			left := min(time.Unix(q.until, 0).Sub(wall), q.left)
-			if q.ends = now + left; left <= 0 {
+			// Never longer than it was to last: the clock may have been set back.
+			left := max(0, min(time.Unix(q.until, 0).Sub(wall), q.ends-now))
+			if q.ends, q.until = now+left, 0; left == 0 {
 				k.end(phone, q) // and the power that it took comes back
 				q.dirty = true
 			}
