@@ -31,12 +31,12 @@ const (
 	maxPacket  = 9000 // bytes, section 17
 	maxWaiting = 64   // packets
 	maxSuffix  = 99
+	answers    = 20 // a second on each link
 
 	// A neighbour who means ill, or is broken, can dispute every name. Sixteen racks of one name still find theirs.
 	maxDisputes  = 16
 	disputesIn   = time.Hour
 	longestYield = 10 // times in a row that a probe of others is given way to, until the name counts as disputed
-	answers      = 20 // a second on each link
 )
 
 // Options of a Responder.
