@@ -3,6 +3,7 @@
 package hardwarerig_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -31,14 +32,14 @@ func (b *bench) shows(t *testing.T, pattern func([]rig.Change) bool) {
 	}
 }
 
-// rises are the moments at which a lamp came on.
-func rises(all []rig.Change, lamp int) (at []time.Time) {
+// rises are the changes by which a lamp came on.
+func rises(all []rig.Change) (on []rig.Change) {
 	for _, c := range all {
-		if c.Line == lamp && c.On {
-			at = append(at, c.At)
+		if c.On {
+			on = append(on, c)
 		}
 	}
-	return at
+	return on
 }
 
 // about tells whether something took as long as it should on a processor that is emulated.
@@ -46,42 +47,42 @@ func about(d, should time.Duration) bool {
 	return d > should*6/10 && d < should*16/10
 }
 
-// run is the longest run of rises that follow each other after a time, in number.
-func run(at []time.Time, every time.Duration) int {
-	longest, now := 0, 1
-	for i := 1; i < len(at); i++ {
-		if now++; !about(at[i].Sub(at[i-1]), every) {
-			now = 1
+// run is the longest run of rises in which each follows the one before as it should, in number.
+func run(on []rig.Change, follows func(before, now rig.Change) bool) int {
+	longest, length := 0, 1
+	for i := 1; i < len(on); i++ {
+		if length++; !follows(on[i-1], on[i]) {
+			length = 1
 		}
-		longest = max(longest, now)
+		longest = max(longest, length)
 	}
 	return longest
 }
 
 // identify: green and red in turn, 1/4 s each.
 func identify(all []rig.Change) bool {
-	greens, reds := rises(all, green), rises(all, red)
-	if run(greens, 500*time.Millisecond) < 4 || run(reds, 500*time.Millisecond) < 4 {
-		return false
-	}
-	turns := 0
-	for i := 1; i < len(all); i++ {
-		if all[i].On && all[i-1].Line != all[i].Line && !all[i-1].On { // one goes off, then the other comes on
-			turns++
-		}
-	}
-	return turns >= 6
+	return run(rises(all), func(before, now rig.Change) bool {
+		return now.Line != before.Line && about(now.At.Sub(before.At), 250*time.Millisecond)
+	}) >= 8
 }
 
 // fast: short red flashes without a pause, almost 3 a second.
-func fast(all []rig.Change) bool { return run(rises(all, red), 340*time.Millisecond) >= 6 }
+func fast(all []rig.Change) bool {
+	return run(rises(all), func(before, now rig.Change) bool {
+		return before.Line == red && now.Line == red && about(now.At.Sub(before.At), 340*time.Millisecond)
+	}) >= 6
+}
 
-// threeFlashes: three of them, red, and a pause.
+// threeFlashes: three of them, red, and a pause, twice.
 func threeFlashes(all []rig.Change) bool {
-	at := rises(all, red)
-	for i := 1; i+3 < len(at); i++ {
-		if about(at[i].Sub(at[i-1]), 1400*time.Millisecond) && about(at[i+1].Sub(at[i]), 400*time.Millisecond) &&
-			about(at[i+2].Sub(at[i+1]), 400*time.Millisecond) && about(at[i+3].Sub(at[i+2]), 1400*time.Millisecond) {
+	const flash, pause = 400 * time.Millisecond, 1400 * time.Millisecond
+	on, rhythm := rises(all), []time.Duration{pause, flash, flash, pause, flash, flash, pause}
+	for first := range max(0, len(on)-len(rhythm)) {
+		same := true
+		for i, should := range rhythm {
+			same = same && on[first+i+1].Line == red && about(on[first+i+1].At.Sub(on[first+i].At), should)
+		}
+		if same {
 			return true
 		}
 	}
@@ -108,5 +109,48 @@ func (b *bench) dark(t *testing.T, died time.Time) {
 	}
 	if len(lit) > 0 || last < led.Grace/2 {
 		t.Errorf("still lit: %v; the last one that went off was lit for %v", lit, last)
+	}
+}
+
+// TestPatternsAreToldApart: each judge of the light knows its own pattern of docs/led.md among all, with the jitter of an emulated
+// processor.
+func TestPatternsAreToldApart(t *testing.T) {
+	type step struct {
+		lamps string // g, r, both or none
+		ms    int
+	}
+	repeat := func(n int, pause int, lamps string) (all []step) {
+		for range n {
+			all = append(all, step{lamps, 200}, step{"", 200})
+		}
+		all[len(all)-1].ms = pause
+		return all
+	}
+	patterns := map[string][]step{
+		"identify": {{"g", 250}, {"r", 250}}, "fault": {{"r", 100}, {"", 240}}, "updating": {{"gr", 1500}, {"", 300}},
+		"a slot needs hands": repeat(2, 1200, "r"), "power": repeat(3, 1200, "r"), "no cloud": repeat(4, 1200, "gr"), "four red": repeat(4, 1200, "r"),
+		"no identity": {{"gr", 1000}, {"", 300}, {"gr", 200}, {"", 1500}}, "recovering": {{"gr", 100}, {"", 2900}}, "well": {{"g", 3000}, {"", 100}},
+	}
+	for judge, judges := range map[string]func([]rig.Change) bool{"identify": identify, "fault": fast, "power": threeFlashes} {
+		for name, steps := range patterns {
+			var all []rig.Change
+			at, lit := time.Now(), map[int]bool{}
+			for i := range 60 {
+				s := steps[i%len(steps)]
+				for _, lamp := range []struct {
+					line int
+					on   bool
+				}{{green, strings.Contains(s.lamps, "g")}, {red, strings.Contains(s.lamps, "r")}} {
+					if lamp.on != lit[lamp.line] {
+						lit[lamp.line] = lamp.on
+						all = append(all, rig.Change{At: at, Line: lamp.line, On: lamp.on})
+					}
+				}
+				at = at.Add(time.Duration(s.ms+i*7%30) * time.Millisecond)
+			}
+			if got := judges(all); got != (judge == name) {
+				t.Errorf("the judge of %s says %v to %s", judge, got, name)
+			}
+		}
 	}
 }
