@@ -91,7 +91,7 @@ func (c *checker) duration(at, key string, v *duration, least, most, otherwise t
 		return otherwise
 	}
 	d := time.Duration(*v)
-	if d != 0 && d.Abs() < time.Microsecond { // a bare number counts nanoseconds, which nobody means
+	if d != 0 && d.Abs() < time.Millisecond { // a bare number counts nanoseconds, and people mean seconds or milliseconds
 		c.faultIn(at, key, `%s is %d without a unit: write it like "5s" or "500ms"`, key, int64(d))
 		return otherwise
 	}

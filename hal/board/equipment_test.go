@@ -128,6 +128,7 @@ func TestFaultsOfEquipment(t *testing.T) {
 		"text as a lamp":             {change(`green = { sysfs = ["rack:green", "ACT"] }`, `green = "ACT"`), `has a wrong value: give it a table such as { sysfs = ["ACT"] }`},
 		"duration without a unit":    {change(`"8s"`, "8"), `b.toml:18:1: off_time is 8 without a unit: write it like "5s" or "500ms"`},
 		"stagger without a unit":     {change("concurrent = 3", "concurrent = 3\nstagger = 5", "stagger = \"250ms\"\n", ""), `b.toml:9:1: stagger is 5 without a unit`},
+		"milliseconds meant":         {change("concurrent = 3", "concurrent = 3\nstagger = 2000", "stagger = \"250ms\"\n", ""), `b.toml:9:1: stagger is 2000 without a unit`},
 		"hub in single brackets":     {"name = \"x\"\n[[slot]]\nnumber = 1\npath = \"1-2\"\n[hub]\nname = \"A\"\npath = \"x\"\n", `b.toml:7:1: port path "x" of hub A`},
 		"its heading":                {"name = \"x\"\n[[slot]]\nnumber = 1\npath = \"1-2\"\n[hub]\npath = \"1-1\"\n", "b.toml:5:2: the hub has no name"},
 		"slot of an LED as text":     {change("[[led]]", "[[led]]\nslot = \"1\""), "led.slot has a wrong value: give it a whole number"},
