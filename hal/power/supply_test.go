@@ -705,6 +705,55 @@ func TestAPhoneThatHangsIsAskedAFewTimesAndHoldsUpNothing(t *testing.T) {
 	})
 }
 
+// late are phones that say nothing until they are ready, and then take three seconds to say that they had power.
+type late struct {
+	*powertest.Bench
+	ready atomic.Bool
+	asked atomic.Int32 // since then
+}
+
+// Charged implements power.Phones.
+func (l *late) Charged(context.Context, []int, time.Time, time.Time) (power.Answer, bool) {
+	if !l.ready.Load() {
+		return power.Unknown, false
+	}
+	l.asked.Add(1)
+	time.Sleep(3 * time.Second)
+	return power.Yes, true
+}
+
+// TestWhatAPhoneSaysWhileItsPowerIsTakenAgainIsNotTaken: its marks are new by then, and it would seem to have had power all the time.
+func TestWhatAPhoneSaysWhileItsPowerIsTakenAgainIsNotTaken(t *testing.T) {
+	for _, again := range []bool{false, true} {
+		bubble(t, hub("A", "1-1", 1), func(r *rack) {
+			phones := &late{Bench: r.bench}
+			var err error
+			r.Supply, err = power.New(power.Config{Outlets: r.bench.Outlets(offTime, settle), Concurrent: 1, Store: r.store, Phones: phones, Hubs: r.bench})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.run(func() {
+				if err := r.Cycle(r.t.Context(), "A1", power.Person); err != nil {
+					t.Fatal(err)
+				}
+				phones.ready.Store(true)
+				for phones.asked.Load() == 0 {
+					time.Sleep(10 * time.Millisecond)
+				}
+				if again {
+					if err := r.Set(r.t.Context(), "A1", false, power.Person); err != nil {
+						t.Error(err)
+					}
+				}
+				time.Sleep(10 * time.Second)
+			})
+			if got, want := r.state("A1").Cut, map[bool]power.Cut{true: power.LeavesBus, false: power.DataOnly}[again]; got != want {
+				t.Errorf("taken again %v: %v", again, got)
+			}
+		})
+	}
+}
+
 // keeping is a switch whose hub the kernel keeps until it is given: what it is told is done then, if it was being written already.
 type keeping struct {
 	power.Switch

@@ -154,10 +154,13 @@ func (s *Supply) told(ctx context.Context, o *outlet) (a Answer, over bool) {
 	a, over = s.config.Phones.Charged(ctx, t.slots, t.from, t.to)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if o.trial != t { // its power was taken again meanwhile
+		return Unknown, true
+	}
 	if a == Unknown && time.Since(began) >= slowAsk {
 		t.slow++
 	}
-	if over = over || t.slow >= maxSlow || time.Since(t.to) > trialBound; over && o.trial == t {
+	if over = over || t.slow >= maxSlow || time.Since(t.to) > trialBound; over {
 		o.trial = nil
 	}
 	return a, over
@@ -174,13 +177,17 @@ func (s *Supply) hear(ctx context.Context) {
 			continue
 		}
 		cut := Unseen
-		switch a, _ := s.told(ctx, o); a {
-		case Yes:
-			cut = DataOnly
-		case No:
-			cut = Cuts
-		case Unknown:
+		a, _ := s.told(ctx, o)
+		s.mu.Lock()
+		again := o.busy != "" // phones have been marked anew, and what they say is not of the time that was asked for
+		s.mu.Unlock()
+		switch {
+		case again, a == Unknown:
 			continue
+		case a == Yes:
+			cut = DataOnly
+		case a == No:
+			cut = Cuts
 		}
 		if err := s.found(o, cut); err != nil {
 			s.log.Warn("phones say what switching off did", "outlet", o.Name, "err", err)
