@@ -29,6 +29,7 @@ func TestPageInABrowser(t *testing.T) {
 	d := newDesk(t)
 	t.Run("each state is a word, an icon and a colour", d.states)
 	t.Run("a change is shown within 2 s, and the keyboard's place is kept", d.changes)
+	t.Run("what was written is kept", d.written)
 	t.Run("a hidden tab closes its stream", d.hidden)
 	t.Run("a wrong PIN is refused and waited for", d.wrongPIN)
 	t.Run("each action", d.actions)
@@ -138,6 +139,28 @@ func (d *desk) changes(t *testing.T) {
 		s.Slots[19].State, s.Slots[19].Main = health.Well, health.Finding{Code: "fine"}
 	})
 	d.Until(t, `document.querySelector('#s-20 .state').innerText.includes('well')`)
+}
+
+// written is what somebody has typed, and then left to press its button: a change of the slot takes neither away.
+func (d *desk) written(t *testing.T) {
+	d.signIn(t)
+	d.Open(t, "/slot/20")
+	for d.streams.Load() == 0 {
+		time.Sleep(10 * time.Millisecond)
+	}
+	d.Do(t, chromedp.SetValue(chromedp.CSS("#minutes"), "480"), chromedp.SendKeys(chromedp.CSS("#reason"), "cable"))
+	js[bool](t, d, "document.activeElement.blur(), true")
+	d.rack.Change(func(s *status.Snapshot) {
+		s.Slots[19].State, s.Slots[19].Main = health.NeedsHands, health.Finding{Code: "unauthorized", Args: map[string]any{"slot": 20}}
+	})
+	d.Until(t, `document.getElementById('how').innerText.includes('needs hands')`)
+	if got := js[string](t, d, "document.getElementById('minutes').value + ' ' + document.getElementById('reason').value"); got != "480 cable" {
+		t.Errorf("what was written has become %q", got)
+	}
+	d.rack.Change(func(s *status.Snapshot) {
+		s.Slots[19].State, s.Slots[19].Main = health.Well, health.Finding{Code: "fine"}
+	})
+	d.signOut(t)
 }
 
 func (d *desk) hidden(t *testing.T) {

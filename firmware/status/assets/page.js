@@ -15,8 +15,12 @@
   const gone = document.getElementById('gone');
   let source = null, poll = 0, busy = false, again = false;
 
-  // A part that a person works in is left as it is.
-  const inUse = (part) => part.contains(document.activeElement) && document.activeElement.matches('input, select');
+  // A part that a person works in, or has written something into, is left as it is.
+  const edited = (field) => field.matches('select')
+    ? field.selectedIndex !== Math.max(0, [...field.options].findIndex((o) => o.defaultSelected))
+    : field.value !== field.defaultValue || field.checked !== field.defaultChecked;
+  const inUse = (part) => part.contains(document.activeElement) && document.activeElement.matches('input, select') ||
+    [...part.querySelectorAll('input, select')].some(edited);
 
   const swap = (fresh) => {
     for (const part of document.querySelectorAll('[data-part]')) {
