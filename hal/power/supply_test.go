@@ -574,6 +574,43 @@ func TestPowerUpOfFortyPortsIsSpreadOverTime(t *testing.T) {
 	}
 }
 
+// tardy is a hub that the kernel keeps to itself for a while before it is switched.
+type tardy struct {
+	power.Switch
+	by time.Duration
+}
+
+func (s tardy) Set(ctx context.Context, on bool) error {
+	time.Sleep(s.by)
+	return s.Switch.Set(ctx, on)
+}
+
+// TestOneThatIsSwitchedLateKeepsTheNextApart: the stagger counts from when power was given, not from when that was due.
+func TestOneThatIsSwitchedLateKeepsTheNextApart(t *testing.T) {
+	bubble(t, append(append(hub("A", "1-1", 2), hub("B", "1-2", 2)...), hub("C", "1-3", 2)...), func(r *rack) {
+		r.bench.AllOff()
+		outlets := r.bench.Outlets(offTime, settle)
+		for i, o := range outlets {
+			if o.Hub == "A" {
+				outlets[i].Switch = tardy{o.Switch, stagger * 9 / 10}
+			}
+		}
+		var err error
+		if r.Supply, err = power.New(power.Config{
+			Outlets: outlets, Stagger: stagger, Concurrent: 3, Store: r.store, Phones: r.bench, Hubs: r.bench,
+		}); err != nil {
+			t.Fatal(err)
+		}
+		r.run(func() {
+			time.Sleep(time.Minute)
+			events := r.bench.Events()
+			if most, closest := crowd(events); len(events) != len(outlets) || most < 2 || closest < stagger {
+				t.Errorf("%d at once, %v apart: %v", most, closest, events)
+			}
+		})
+	})
+}
+
 // TestAnInrushGoesOnWhenItsCallerGoesAway: nothing else is switched on before the first has settled.
 func TestAnInrushGoesOnWhenItsCallerGoesAway(t *testing.T) {
 	bubble(t, append(hub("A", "1-1", 1), hub("B", "1-2", 1)...), func(r *rack) {

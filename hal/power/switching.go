@@ -95,12 +95,13 @@ func (s *Supply) turnOn(ctx context.Context, o *outlet, by By) error {
 	if err := take(ctx, s.room); err != nil {
 		return err
 	}
-	if err := cmp.Or(sleep(ctx, time.Until(s.turn())), s.still(by)); err != nil {
+	if err := cmp.Or(s.turn(ctx), s.still(by)); err != nil {
 		<-s.room
 		return err
 	}
 	s.powered(o)
 	err := s.set(ctx, o, true)
+	s.keepApart()
 	s.settle(o, err)
 	if err != nil {
 		return err
@@ -130,16 +131,30 @@ func (s *Supply) earliestOn(o *outlet) time.Time {
 	return o.offAt.Add(board.MinOff)
 }
 
-// turn takes the next moment at which something may be switched on.
-func (s *Supply) turn() time.Time {
+// turn waits until something may be switched on. Who wakes late, or after something else was late, looks again.
+func (s *Supply) turn(ctx context.Context) error {
+	for {
+		s.mu.Lock()
+		wait := time.Until(s.nextOn)
+		if wait <= 0 {
+			s.nextOn = time.Now().Add(s.config.Stagger)
+		}
+		s.mu.Unlock()
+		if wait <= 0 {
+			return ctx.Err()
+		}
+		if err := sleep(ctx, wait); err != nil {
+			return err
+		}
+	}
+}
+
+// keepApart has the next thing wait from now on, when something was switched on that took its time: a kernel that tries a phone
+// keeps its hub to itself. A call that takes longer than the stagger holds up nothing else.
+func (s *Supply) keepApart() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	at := time.Now()
-	if s.nextOn.After(at) {
-		at = s.nextOn
-	}
-	s.nextOn = at.Add(s.config.Stagger)
-	return at
+	s.nextOn = time.Now().Add(s.config.Stagger)
 }
 
 // errHubGone means that the hub of a port has left, or started anew, when the port was switched off.
