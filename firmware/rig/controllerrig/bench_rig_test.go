@@ -38,7 +38,7 @@ devices = 64
 [[hub]]
 name = "A"
 path = "1-1"
-ports = 4
+ports = 8
 power = "ports"
 off_time = "2s"
 
@@ -76,7 +76,7 @@ settle = "1s"
 settle = "15s"
 `
 
-// The devices that fill the controller up: hubs and mice on its own ports from the third on, and mice in the hubs.
+// The devices that fill the controller up: hubs on its own ports from the third on, and mice in the hubs and behind them.
 const (
 	firstPort  = 3
 	fillHubs   = 6
@@ -85,30 +85,35 @@ const (
 	expected   = 3 // of the board's own: hub A, and the phones of two slots
 )
 
-// fill gives QEMU's arguments for all devices but the board's own, and where the mice are.
-func fill() (arguments []string, mice []string) {
-	add := func(kind, port string) {
-		arguments = append(arguments, "-device", fmt.Sprintf("%s,id=%s,bus=xhci.0,port=%s", kind, name(port), port))
-	}
-	mouse := func(port string) {
-		if len(arguments)/2+expected < addresses {
-			add("usb-mouse", port)
-			mice = append(mice, "1-"+port)
-		}
-	}
+// hubs are hub A and those of the filling. No port of them is taken before the mice come.
+func hubs() []rig.Hub {
+	all := []rig.Hub{{Path: "1-1", Ports: hubPorts}}
 	for i := range fillHubs {
-		add(fmt.Sprintf("usb-hub,ports=%d", hubPorts), fmt.Sprint(firstPort+i))
+		all = append(all, rig.Hub{Path: fmt.Sprintf("1-%d", firstPort+i), Ports: hubPorts})
 	}
-	for port := firstPort + fillHubs; port <= boardPorts; port++ {
-		mouse(fmt.Sprint(port))
-	}
-	for i := range fillHubs * hubPorts {
-		mouse(fmt.Sprintf("%d.%d", firstPort+i/hubPorts, 1+i%hubPorts))
-	}
-	return arguments, mice
+	return all
 }
 
-// name is a device's name for QEMU's monitor.
+// fill plugs mice in until there is room for the board's own devices alone.
+func (b *bench) fill(t *testing.T) {
+	t.Helper()
+	var free []string
+	for port := firstPort + fillHubs; port <= boardPorts; port++ {
+		free = append(free, fmt.Sprint(port))
+	}
+	for i := range fillHubs * hubPorts {
+		free = append(free, fmt.Sprintf("%d.%d", firstPort+i/hubPorts, 1+i%hubPorts))
+	}
+	for _, port := range free[:addresses-expected-fillHubs] {
+		mouse := map[string]string{"driver": "usb-mouse", "id": name(port), "bus": "xhci.0", "port": port}
+		if err := b.Monitor(b.ctx, "device_add", mouse, nil); err != nil {
+			t.Fatal(err)
+		}
+		b.mice = append(b.mice, "1-"+port)
+	}
+}
+
+// name is a mouse's name for QEMU's monitor.
 func name(port string) string { return "fill" + strings.ReplaceAll(port, ".", "-") }
 
 // bench is a rack on the emulated board, and the phones in it.
@@ -120,7 +125,7 @@ type bench struct {
 	mice   []string
 }
 
-// boot boots a board whose controller has room for two phones, and starts rackd on it.
+// boot boots the board; rackd does not run yet, and no phone is plugged in.
 func boot(t *testing.T) *bench {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
@@ -129,8 +134,11 @@ func boot(t *testing.T) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	arguments, mice := fill()
-	b := &bench{ctx: ctx, phones: map[int]*rackrig.Phone{}, heard: map[int]*requests{}, mice: mice}
+	forty, err := fortyFiles(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &bench{ctx: ctx, phones: map[int]*rackrig.Phone{}, heard: map[int]*requests{}}
 	for n, port := range ports {
 		b.heard[n] = &requests{}
 		if b.phones[n], err = rackrig.Simulate(rackrig.PhoneSpec{
@@ -141,8 +149,8 @@ func boot(t *testing.T) *bench {
 			t.Fatal(err)
 		}
 	}
-	b.Board, err = rackrig.BootBoard(ctx, kit, rackrig.BoardSpec{
-		Hubs: []rig.Hub{{Path: "1-1", Ports: 4}}, Slots: ports, Board: boardFile, Config: settings, QEMU: arguments,
+	b.Board, err = rackrig.Boot(ctx, kit, rackrig.BoardSpec{
+		Hubs: hubs(), Slots: ports, Board: boardFile, Config: settings, Files: forty, Wires: true,
 	})
 	if b.Board != nil {
 		t.Cleanup(func() {

@@ -16,11 +16,12 @@ import (
 func TestUSBThroughTheRealKernel(t *testing.T) {
 	began := time.Now()
 	b := boot(t)
-	t.Logf("rackd runs after %v", time.Since(began).Round(100*time.Millisecond))
+	t.Logf("the board runs after %v", time.Since(began).Round(100*time.Millisecond))
 	for _, part := range []struct {
 		name string
 		run  func(*testing.T, *bench)
 	}{
+		{"a power-up of 40 ports keeps to the board file's concurrency and stagger", fortyPorts},
 		{"a full controller is named", fullController},
 		{"a halt is cleared through the kernel", haltCleared},
 	} {
@@ -34,6 +35,10 @@ func TestUSBThroughTheRealKernel(t *testing.T) {
 
 // fullController fills the controller up, with devices that are none of the rack's, until one phone finds no room.
 func fullController(t *testing.T, b *bench) {
+	b.fill(t)
+	if err := b.StartRackd(b.ctx); err != nil {
+		t.Fatal(err)
+	}
 	b.devices(t, addresses-2)
 	for _, n := range []int{1, 3} {
 		if err := b.PlugPhone(b.ctx, b.phones[n]); err != nil {
