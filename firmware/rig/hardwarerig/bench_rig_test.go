@@ -21,6 +21,7 @@ import (
 	"phonerack/firmware/rig/hardwarerig"
 	"phonerack/firmware/rig/powerrig"
 	"phonerack/firmware/rig/rackrig"
+	"phonerack/firmware/status"
 )
 
 // limit bounds a board's test: on a loaded machine it is several times slower than on an idle one.
@@ -94,6 +95,8 @@ settle = "15s"
 settle = "15s"
 [watchdog]
 device = "/dev/watchdog0"
+[page]
+listen = ["127.0.0.1:8080"]
 `
 
 // feed is a line that feeds a hub, or the power of a hub's port; line is -1 for the latter.
@@ -225,6 +228,18 @@ func (b *bench) slots(t *testing.T) map[int]action.SlotHealth {
 		all[s.Slot] = s
 	}
 	return all
+}
+
+// page is the technician's page, as JSON.
+func (b *bench) page(t *testing.T) (p status.Snapshot) {
+	t.Helper()
+	// The board's wget looks up names of services, which a static program cannot.
+	out := b.sh(t, `printf 'GET / HTTP/1.0\r\nHost: 127.0.0.1:8080\r\nAccept: application/json\r\n\r\n' | nc 127.0.0.1 8080`)
+	head, body, _ := strings.Cut(out, "\r\n\r\n")
+	if err := json.Unmarshal([]byte(body), &p); err != nil || !strings.Contains(head, " 200 OK") {
+		t.Fatalf("the page: %v\n%s", err, out)
+	}
+	return p
 }
 
 // until waits until rackctl slots tells something.

@@ -24,7 +24,7 @@ func TestHardwareFromOutside(t *testing.T) {
 		run  func(*testing.T, *bench)
 	}{
 		{"hubs get their power once at the start", func(*testing.T, *bench) {}},
-		{"a line off takes the phones away, and the slots say so within 2 s", lineOff},
+		{"a line off takes the phones away, and the page and rackctl say so within 2 s", lineOff},
 		{"hung phones come back by the power of their own, and no neighbour is touched; a hub with two dead slots is cycled, but not while one of its slots is leased", recovery},
 		{"the button sets maintenance and ends it", buttonHeld},
 		{"what is off stays off when rackd ends in an orderly way and begins anew", restart},
@@ -43,10 +43,12 @@ func TestHardwareFromOutside(t *testing.T) {
 			t.FailNow() // what follows builds upon it
 		}
 	}
-	t.Run("a rackd that stands still has the board reset", func(t *testing.T) { standstill(t, b) })
+	if t.Run("a rackd that stands still has the board reset", func(t *testing.T) { standstill(t, b) }) {
+		t.Run("what is off stays off until the board is shut down, and nothing is switched by that", func(t *testing.T) { shutdown(t, b) })
+	}
 }
 
-// saysWithin is how soon after a line went off the slots say so.
+// saysWithin is how soon after a line went off the page says so.
 const saysWithin = 2 * time.Second
 
 // slowness is how many times the bound on an idle machine the board may take: 1 while rackctl answers within a second, which
@@ -76,6 +78,12 @@ func lineOff(t *testing.T, b *bench) {
 		t.Fatal(err)
 	}
 	time.Sleep(time.Until(edge1.At.Add(saysWithin * slow)))
+	for _, s := range b.page(t).Slots {
+		dark := s.Number <= 3
+		if dark != (s.Phone == nil) || dark != (s.State == health.Maintenance) {
+			t.Errorf("%v after the line went off the page says of slot %d: %+v", saysWithin*slow, s.Number, s)
+		}
+	}
 	for slot, s := range b.slots(t) {
 		dark := slot <= 3
 		if dark != (s.Adb == action.Empty) || dark != (s.Left == "power") || dark != (s.State == string(health.Maintenance)) {
@@ -307,20 +315,42 @@ func kill(t *testing.T, b *bench) {
 // resetWithin is how long after its last feeding the watchdog may take, with some room for an emulated processor.
 const resetWithin = 25 * time.Second
 
+// standstill stops rackd. The watchdog pauses the machine where it would reset a real one, so that the board can be ended in an orderly
+// way after it.
 func standstill(t *testing.T, b *bench) {
-	if err := b.Monitor(b.ctx, "set-action", map[string]string{"watchdog": "reset"}, nil); err != nil {
-		t.Fatal(err)
-	}
 	b.sh(t, "kill -STOP $(pidof rackd)")
 	began := time.Now()
-	select {
-	case <-b.Done(): // the machine is not started again after a reset
-	case <-time.After(resetWithin):
-		t.Fatalf("the board was not reset: %v", b.Events())
+	for b.watchdogs() == 0 {
+		if time.Since(began) > resetWithin {
+			t.Fatalf("the board would not be reset: %v", b.Events())
+		}
+		time.Sleep(100 * time.Millisecond)
 	}
 	t.Logf("reset after %v", time.Since(began).Round(100*time.Millisecond))
-	if names := b.names(); !slices.Contains(names, "WATCHDOG") {
-		t.Errorf("what has ended the board: %v", names)
+	b.edges(t)
+	if err := b.Monitor(b.ctx, "cont", nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	b.end(t, "KILL")
+	b.sh(t, "echo V >/dev/watchdog0") // QEMU's has disarmed itself, of which the driver knows nothing
+	b.restartRackd(t)
+}
+
+// shutdown ends rackd with its manager, then the machine.
+func shutdown(t *testing.T, b *bench) {
+	b.stillOff(t)
+	n := b.Lines()
+	b.sh(t, fmt.Sprintf("kill -TERM %d", b.Rackd().PID))
+	if _, err := b.WaitLineAfter(b.ctx, n, ended); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Start(b.ctx, "poweroff", "poweroff", "-f"); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-b.Done():
+	case <-time.After(time.Minute):
+		t.Fatalf("the board does not power off: %v", b.Events())
 	}
 	b.edges(t)
 }
