@@ -344,7 +344,7 @@ func shutdown(t *testing.T, b *bench) {
 	if _, err := b.WaitLineAfter(b.ctx, n, ended); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.Start(b.ctx, "poweroff", "poweroff", "-f"); err != nil {
+	if _, err := b.Start(b.ctx, "poweroff", "sh", "-c", "sleep 1; poweroff -f"); err != nil {
 		t.Fatal(err)
 	}
 	select {
