@@ -24,7 +24,7 @@ const (
 	endLimit  = 8 * time.Minute
 )
 
-// cuts is how often the power goes: PHONERACK_CUTS, or 10, and 30 times PHONERACK_SOAK in make soak.
+// cuts is how often the power goes: PHONERACK_CUTS, or 6, and 30 times PHONERACK_SOAK in make soak.
 func cuts(t *testing.T) int {
 	t.Helper()
 	number := func(name string) int {
@@ -44,7 +44,7 @@ func cuts(t *testing.T) int {
 	if factor := number("PHONERACK_SOAK"); factor > 0 {
 		return 30 * factor
 	}
-	return 10
+	return 6
 }
 
 // seed rules what is drawn: PHONERACK_SEED, or another one each time.
