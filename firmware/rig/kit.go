@@ -119,3 +119,6 @@ func (k *Kit) modulesDir() string { return filepath.Join(k.cache, "kernel", "mod
 func (k *Kit) guestDir() string   { return filepath.Join(k.cache, "guest") }
 func (k *Kit) rootfs() string     { return filepath.Join(k.cache, "rootfs", "rootfs.img") }
 func (k *Kit) adbDir() string     { return filepath.Join(k.cache, "adb") }
+
+// Fsck is e2fsck for the board, a program of this machine's cache that needs no library.
+func (k *Kit) Fsck() string { return filepath.Join(k.guestDir(), "sbin", "e2fsck.static") }

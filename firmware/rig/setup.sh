@@ -38,7 +38,7 @@ host_packages=(
 	# what the unpacked adb and adbd link against
 	libbrotli1 liblz4-1 libzstd1 libsystemd0 libusb-1.0-0 libstdc++6 zlib1g
 )
-guest_packages=(busybox-static:arm64 libc6:arm64 libusb-1.0-0:arm64 libudev1:arm64 libgcc-s1:arm64)
+guest_packages=(busybox-static:arm64 libc6:arm64 libusb-1.0-0:arm64 libudev1:arm64 libgcc-s1:arm64 e2fsck-static:arm64)
 adb_version=34.0.5-12~bpo12+1
 adb_packages=(
 	"adb:amd64=1:$adb_version" "adbd:amd64=$adb_version"

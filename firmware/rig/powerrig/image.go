@@ -1,6 +1,7 @@
 package powerrig
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -32,6 +34,38 @@ func MakeImage(ctx context.Context, path string) error {
 	return err
 }
 
+// TearCommit leaves a disk as a power cut does that tears the last commit of its journal: the commit's first sector has been
+// written, its last one has what an earlier round of the journal left there. The kernel refuses to mount that.
+func TearCommit(ctx context.Context, path string) (err error) {
+	const block, commit, logged = 4096, 3, 40000 // blocks of the journal: superblock, descriptor, one block, commit
+	content, orders := path+".block", path+".orders"
+	defer func() { err = errors.Join(err, os.Remove(content), os.Remove(orders)) }()
+	err = errors.Join(os.WriteFile(content, bytes.Repeat([]byte("never committed\n"), block/16), 0o600),
+		os.WriteFile(orders, fmt.Appendf(nil, "journal_open -c -v 3\njournal_write -b %d %s\njournal_close\n", logged, content), 0o600))
+	if err != nil {
+		return err
+	}
+	if _, err = e2(ctx, "debugfs", "-w", "-f", orders, path); err != nil {
+		return err
+	}
+	out, err := e2(ctx, "debugfs", "-R", fmt.Sprintf("bmap <8> %d", commit), path)
+	if err != nil {
+		return err
+	}
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	at, err := strconv.ParseInt(lines[len(lines)-1], 10, 64)
+	if err != nil {
+		return fmt.Errorf("the journal's commit on %s: %w: %s", path, err, out)
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	const sector = 512
+	_, err = f.WriteAt(bytes.Repeat([]byte("an older round \n"), sector/16), (at+1)*block-sector)
+	return errors.Join(err, f.Close())
+}
+
 // e2 runs a tool of e2fsprogs, which Debian has in a folder for root.
 func e2(ctx context.Context, name string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, toolLimit)
@@ -48,8 +82,8 @@ func e2(ctx context.Context, name string, args ...string) (string, error) {
 }
 
 // Unpack judges a disk as it was left and copies all its files into the folder dir, which it makes. The disk itself stays
-// as it is: a copy's journal is replayed and what was deleted while open is let go, as the kernel does when it mounts; after
-// that e2fsck must find nothing.
+// as it is: on a copy e2fsck replays the journal, without a last commit that was torn, and lets go what was deleted while open, as on the
+// board before it mounts; after that it must find nothing.
 func Unpack(ctx context.Context, image, dir string) error {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err

@@ -78,3 +78,41 @@ func TestUnpackRefusesADamagedDisk(t *testing.T) {
 		t.Errorf("a disk without its root folder was taken: %v", err)
 	}
 }
+
+// TestUnpackLeavesATornCommitOut: what was committed before is there, and nothing of the commit that was torn.
+func TestUnpackLeavesATornCommitOut(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	image := newImage(t, ctx)
+	if err := powerrig.TearCommit(ctx, image); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.CommandContext(ctx, "/usr/sbin/debugfs", "-R", "logdump -a", image).CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "(commit block) at block 3\n") {
+		t.Fatalf("the journal has no commit: %v\n%s", err, out)
+	}
+	mended := filepath.Join(t.TempDir(), "mended")
+	raw, err := os.ReadFile(image)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(mended, raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.CommandContext(ctx, "/usr/sbin/e2fsck", "-p", mended).CombinedOutput(); !strings.Contains(string(out), "was corrupt, replay was aborted") {
+		t.Errorf("e2fsck sees no torn commit: %v\n%s", err, out)
+	}
+	if raw, err = os.ReadFile(mended); err != nil {
+		t.Fatal(err)
+	}
+	if at := 40000 * 4096; strings.Contains(string(raw[at:at+4096]), "never committed") {
+		t.Error("the torn commit was replayed")
+	}
+	dir := filepath.Join(t.TempDir(), "files")
+	if err := powerrig.Unpack(ctx, image, dir); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(filepath.Join(dir, "kept")); err != nil || string(got) != "what was kept" {
+		t.Errorf("%q, %v", got, err)
+	}
+}

@@ -80,7 +80,11 @@ func New(ctx context.Context, dir string) (*Site, error) {
 	if err := buildCloud(ctx, s.cloud); err != nil {
 		return nil, err
 	}
-	if err := MakeImage(ctx, s.image); err != nil {
+	err = MakeImage(ctx, s.image)
+	if err == nil {
+		err = TearCommit(ctx, s.image) // a cut that went before all others
+	}
+	if err != nil {
 		return nil, err
 	}
 	s.direct = cacheOf(s.image)

@@ -25,6 +25,10 @@ const (
 	guestScratch = "/tmp"
 )
 
+// mountDisk mounts the disk as systemd mounts what fstab says to check: the kernel refuses a journal whose last commit was torn by a
+// power cut, and e2fsck leaves that commit out. Its exit code is 1 when it has put something right.
+const mountDisk = "exec 2>&1; e2fsck -p /dev/vda || [ $? -eq 1 ] && mount -t ext4 /dev/vda " + GuestDisk
+
 // BoardSpec says what the emulated board of a rack has.
 type BoardSpec struct {
 	Hubs   []rig.Hub
@@ -36,7 +40,7 @@ type BoardSpec struct {
 	Config string            // added to rackd's configuration
 	Bundle string            // of the cloud, a file of this machine; the configuration names it GuestBundle. "" for none
 	Under  []string          // words before rackd's command: a program of the board that starts it
-	Disk   *rig.Drive        // with ext4, mounted at GuestDisk: rackd's state outlives the board. nil for a state in memory
+	Disk   *rig.Drive        // with ext4, checked and mounted at GuestDisk: rackd's state outlives the board. nil for a state in memory
 
 	// Of the board itself, as rig.BoardConfig has them.
 	Wires   bool
@@ -95,6 +99,7 @@ func Boot(ctx context.Context, kit *rig.Kit, spec BoardSpec) (*Board, error) {
 	}
 	if spec.Disk != nil {
 		config.Drives = []rig.Drive{*spec.Disk}
+		config.Files["/sbin/e2fsck"] = kit.Fsck()
 	} else {
 		config.Writable = append(config.Writable, guestState)
 	}
@@ -112,7 +117,7 @@ func Boot(ctx context.Context, kit *rig.Kit, spec BoardSpec) (*Board, error) {
 	if spec.Disk == nil {
 		return b, nil
 	}
-	out, exit, err := b.Run(ctx, "exec 2>&1; mount -t ext4 /dev/vda "+GuestDisk)
+	out, exit, err := b.Run(ctx, mountDisk)
 	if err == nil && exit != 0 {
 		err = fmt.Errorf("mount the disk: exit code %d: %s", exit, strings.TrimSpace(out))
 	}
