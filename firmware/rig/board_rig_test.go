@@ -50,14 +50,7 @@ func boot(t *testing.T, config rig.BoardConfig) *rig.Board {
 		t.Fatal(err)
 	}
 	t.Logf("board up after %.1f s", time.Since(begin).Seconds())
-	t.Cleanup(func() {
-		if t.Failed() {
-			rig.Dump(t, b)
-		}
-		if err := b.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	rig.CloseAfter(t, b)
 	return b
 }
 

@@ -15,6 +15,26 @@ type T interface {
 	Logf(format string, args ...any)
 }
 
+// Ending is what CloseAfter needs of *testing.T.
+type Ending interface {
+	T
+	Cleanup(func())
+	Failed() bool
+	Error(args ...any)
+}
+
+// CloseAfter has a board closed when the test ends, after a Dump if the test has failed.
+func CloseAfter(t Ending, b *Board) {
+	t.Cleanup(func() {
+		if t.Failed() {
+			Dump(t, b)
+		}
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // namedLog is the end of what something outside the board has logged.
 type namedLog struct {
 	name string

@@ -3,19 +3,15 @@
 package controllerrig_test
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"phonerack/firmware/action"
-	"phonerack/firmware/health"
 	"phonerack/firmware/rig"
 	"phonerack/firmware/rig/rackrig"
 )
@@ -153,14 +149,7 @@ func boot(t *testing.T) *bench {
 		Hubs: hubs(), Slots: ports, Board: boardFile, Config: settings, Files: forty, Wires: true,
 	})
 	if b.Board != nil {
-		t.Cleanup(func() {
-			if t.Failed() {
-				rig.Dump(t, b.Board.Board)
-			}
-			if err := b.Close(); err != nil {
-				t.Error(err)
-			}
-		})
+		rig.CloseAfter(t, b.Board.Board)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -207,59 +196,40 @@ func (r *requests) since() (clears []string, resets int) {
 // ctl runs rackctl and reads its JSON into result.
 func (b *bench) ctl(t *testing.T, result any, args ...string) {
 	t.Helper()
-	var out bytes.Buffer
-	exit, err := b.Ctl(b.ctx, &out, append(args, "--json")...)
-	if err == nil && exit == 0 && result != nil {
-		err = json.Unmarshal(out.Bytes(), result)
-	}
-	if err != nil || exit != 0 {
-		t.Fatalf("rackctl %v: exit code %d, %v\n%s", args, exit, err, &out)
+	if err := rackrig.Ask(b.ctx, b, result, args...); err != nil {
+		t.Fatal(err)
 	}
 }
 
 // until waits until rackctl slots tells something.
 func (b *bench) until(t *testing.T, what string, is func(map[int]action.SlotHealth) bool) map[int]action.SlotHealth {
 	t.Helper()
-	for end := time.Now().Add(3 * time.Minute); ; time.Sleep(500 * time.Millisecond) {
-		var told action.Slots
-		b.ctl(t, &told, "slots")
-		all := map[int]action.SlotHealth{}
-		for _, s := range told.Slots {
-			all[s.Slot] = s
-		}
-		if is(all) {
-			return all
-		}
-		if time.Now().After(end) {
-			t.Fatalf("not seen: %s; the slots are %+v", what, all)
-		}
+	all, err := rackrig.WaitSlots(b.ctx, b, is)
+	if err != nil {
+		t.Fatalf("not seen: %s; %v", what, err)
 	}
+	return all
 }
 
-// well tells whether slots are well and their phones can be used.
-func well(all map[int]action.SlotHealth, slots ...int) bool {
-	return !slices.ContainsFunc(slots, func(n int) bool {
-		return all[n].State != string(health.Well) || all[n].Adb != action.Ready && all[n].Adb != action.Limited
-	})
-}
+var well = rackrig.Well
 
 // acts are what the ladder has done about a slot, the oldest first.
-func acts(s action.SlotHealth) string {
-	var all []string
-	for _, a := range slices.Backward(s.Acts) {
-		all = append(all, a.Act+" "+a.Outcome)
+func acts(s action.SlotHealth) string { return strings.Join(rackrig.Acts(s), ", ") }
+
+// sh runs a command in the board.
+func (b *bench) sh(t *testing.T, command string) string {
+	t.Helper()
+	out, err := b.Sh(b.ctx, command)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return strings.Join(all, ", ")
+	return out
 }
 
 // number is the device number that the kernel has given what is at a port: another one after each reset and each plug.
 func (b *bench) number(t *testing.T, port string) string {
 	t.Helper()
-	out, exit, err := b.Run(b.ctx, "cat /sys/bus/usb/devices/"+port+"/devnum")
-	if err != nil || exit != 0 {
-		t.Fatalf("the device number at %s: exit code %d, %v", port, exit, err)
-	}
-	return strings.TrimSpace(out)
+	return strings.TrimSpace(b.sh(t, "cat /sys/bus/usb/devices/"+port+"/devnum"))
 }
 
 // honest fails if a phone saw the host break a rule.

@@ -158,13 +158,3 @@ func keepsOrder(t *testing.T, on []rig.Change, off map[outlet]bool) {
 		t.Errorf("ports were switched on %v apart, and %v sooner than in turn: %v", closest, hurry, on)
 	}
 }
-
-// sh runs a command in the board.
-func (b *bench) sh(t *testing.T, command string) string {
-	t.Helper()
-	out, exit, err := b.Run(b.ctx, "exec 2>&1; "+command)
-	if err != nil || exit != 0 {
-		t.Fatalf("%s: exit code %d, %v\n%s", command, exit, err, out)
-	}
-	return out
-}

@@ -3,7 +3,6 @@
 package hardwarerig_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -149,14 +148,7 @@ func boot(t *testing.T, within time.Duration, change ...func(*rackrig.BoardSpec)
 	}
 	raw, err := rackrig.Boot(ctx, kit, spec)
 	if raw != nil {
-		t.Cleanup(func() {
-			if t.Failed() {
-				rig.Dump(t, raw.Board)
-			}
-			if err := raw.Close(); err != nil {
-				t.Error(err)
-			}
-		})
+		rig.CloseAfter(t, raw.Board)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -196,22 +188,17 @@ func boot(t *testing.T, within time.Duration, change ...func(*rackrig.BoardSpec)
 }
 
 // ctl runs rackctl.
-func (b *bench) ctl(t *testing.T, args ...string) string {
+func (b *bench) ctl(t *testing.T, args ...string) {
 	t.Helper()
-	var out bytes.Buffer
-	exit, err := b.Stream(b.ctx, "exec 2>&1; rackctl "+rackrig.Quote(args...), nil, &out)
-	if err != nil || exit != 0 {
-		t.Fatalf("rackctl %v: exit code %d, %v\n%s", args, exit, err, &out)
-	}
-	return out.String()
+	b.sh(t, "rackctl "+rackrig.Quote(args...))
 }
 
 // sh runs a command in the board.
 func (b *bench) sh(t *testing.T, command string) string {
 	t.Helper()
-	out, exit, err := b.Run(b.ctx, "exec 2>&1; "+command)
-	if err != nil || exit != 0 {
-		t.Fatalf("%s: exit code %d, %v\n%s", command, exit, err, out)
+	out, err := b.Sh(b.ctx, command)
+	if err != nil {
+		t.Fatal(err)
 	}
 	return out
 }
@@ -219,13 +206,9 @@ func (b *bench) sh(t *testing.T, command string) string {
 // slots is what rackctl slots tells.
 func (b *bench) slots(t *testing.T) map[int]action.SlotHealth {
 	t.Helper()
-	var told action.Slots
-	if err := json.Unmarshal([]byte(b.ctl(t, "slots", "--json")), &told); err != nil {
+	all, err := rackrig.Slots(b.ctx, b)
+	if err != nil {
 		t.Fatal(err)
-	}
-	all := map[int]action.SlotHealth{}
-	for _, s := range told.Slots {
-		all[s.Slot] = s
 	}
 	return all
 }
@@ -245,17 +228,11 @@ func (b *bench) page(t *testing.T) (p status.Snapshot) {
 // until waits until rackctl slots tells something.
 func (b *bench) until(t *testing.T, what string, is func(map[int]action.SlotHealth) bool) map[int]action.SlotHealth {
 	t.Helper()
-	end := time.Now().Add(3 * time.Minute)
-	for {
-		all := b.slots(t)
-		if is(all) {
-			return all
-		}
-		if time.Now().After(end) {
-			t.Fatalf("not seen: %s; the slots are %+v", what, all)
-		}
-		time.Sleep(500 * time.Millisecond)
+	all, err := rackrig.WaitSlots(b.ctx, b, is)
+	if err != nil {
+		t.Fatalf("not seen: %s; %v", what, err)
 	}
+	return all
 }
 
 // line picks the changes of one line.
@@ -340,13 +317,13 @@ func (b *bench) greeted() map[int]int {
 // status is what rackctl status tells.
 func (b *bench) status(t *testing.T) (st action.RackStatus) {
 	t.Helper()
-	if err := json.Unmarshal([]byte(b.ctl(t, "status", "--json")), &st); err != nil {
+	if err := rackrig.Ask(b.ctx, b, &st, "status"); err != nil {
 		t.Fatal(err)
 	}
 	return st
 }
 
-// findings are the codes of what rackctl status tells of the controller.
+// findings are what rackctl status tells of the controller: each as its code and its sentence.
 func (b *bench) findings(t *testing.T) string {
 	t.Helper()
 	var codes []string

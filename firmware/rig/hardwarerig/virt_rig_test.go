@@ -11,12 +11,13 @@ import (
 
 	"phonerack/firmware/action"
 	"phonerack/firmware/health"
+	"phonerack/firmware/rig/rackrig"
 	"phonerack/hal/power"
 	"phonerack/usb/phonesim"
 )
 
-// TestHardwareFromOutside is one board from its start to its reset by the watchdog; each part goes on from the one before.
-// All the while the hubs' lines have no edge that nobody has asked for, and the watchdog leaves the board alone.
+// TestHardwareFromOutside is one board from its start until it is shut down; each part goes on from the one before. All the while nothing
+// that feeds phones has an edge that nobody has asked for, and the watchdog acts in that part alone that makes it.
 func TestHardwareFromOutside(t *testing.T) {
 	b := boot(t, limit)
 	for _, part := range []struct {
@@ -111,6 +112,9 @@ func (b *bench) judged(t *testing.T) {
 	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Second) {
 		out := b.status(t).Outlets
 		i := slices.IndexFunc(out, func(o action.Outlet) bool { return o.Name == "hub A" })
+		if i < 0 {
+			t.Fatalf("hub A is no outlet: %+v", out)
+		}
 		switch is := out[i]; {
 		case is.Cut == power.Cuts.String(), !b.tell && is.Cut == power.LeavesBus.String():
 			return
@@ -120,24 +124,12 @@ func (b *bench) judged(t *testing.T) {
 	}
 }
 
-// well waits until slots are well and their phones there: a slot counts as well from the moment it has its power back.
+// well waits until slots are well and their phones there.
 func (b *bench) well(t *testing.T, slots ...int) map[int]action.SlotHealth {
 	t.Helper()
 	return b.until(t, fmt.Sprintf("slots %v are well", slots), func(all map[int]action.SlotHealth) bool {
-		return !slices.ContainsFunc(slots, func(n int) bool {
-			s := all[n]
-			return s.State != string(health.Well) || s.Adb != action.Ready && s.Adb != action.Limited
-		})
+		return rackrig.Well(all, slots...)
 	})
-}
-
-// acts are what recovery has done for a slot, the oldest first.
-func acts(s action.SlotHealth) []string {
-	var all []string
-	for _, a := range slices.Backward(s.Acts) {
-		all = append(all, a.Act+" "+a.Outcome)
-	}
-	return all
 }
 
 // recovery has slot 4, alone on its line, and slot 5, on a port of a hub with a neighbour, hang at the same time, and slots 1 and 2
@@ -165,7 +157,7 @@ func recovery(t *testing.T, b *bench) {
 	b.fullDisk(t) // takes more than two looks
 	all := b.well(t, 4, 5)
 	for _, n := range []int{4, 5} {
-		if got := acts(all[n]); !slices.Equal(got, []string{"reopen done", "port_cycle done"}) {
+		if got := rackrig.Acts(all[n]); !slices.Equal(got, []string{"reopen done", "port_cycle done"}) {
 			t.Errorf("slot %d was recovered by %q", n, got)
 		}
 	}
@@ -180,7 +172,7 @@ func recovery(t *testing.T, b *bench) {
 	b.ask(lineTo(hub1), false, true)
 	b.ctl(t, "hold", "3", "--release")
 	all = b.well(t, 1, 2, 3)
-	if got := append(acts(all[1]), acts(all[2])...); !slices.Contains(got, "hub_cycle done") {
+	if got := append(rackrig.Acts(all[1]), rackrig.Acts(all[2])...); !slices.Contains(got, "hub_cycle done") {
 		t.Errorf("recovery has done %q", got)
 	}
 	after := b.greeted()

@@ -46,14 +46,7 @@ func bootRack(t *testing.T, spec rackrig.BoardSpec) board {
 	}
 	b, err := rackrig.BootBoard(ctx, kit, spec)
 	if b != nil {
-		t.Cleanup(func() {
-			if t.Failed() {
-				rig.Dump(t, b.Board)
-			}
-			if err := b.Close(); err != nil {
-				t.Error(err)
-			}
-		})
+		rig.CloseAfter(t, b.Board)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -74,9 +67,9 @@ func (b board) ctl(t *testing.T, args ...string) (string, int) {
 
 func (b board) sh(t *testing.T, command string) string {
 	t.Helper()
-	out, exit, err := b.Run(b.ctx, "exec 2>&1; "+command)
-	if err != nil || exit != 0 {
-		t.Fatalf("%s: exit code %d, %v\n%s", command, exit, err, out)
+	out, err := b.Sh(b.ctx, command)
+	if err != nil {
+		t.Fatal(err)
 	}
 	return out
 }

@@ -1,9 +1,7 @@
 package rackrig
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -30,21 +28,11 @@ type Rack interface {
 
 // Phones asks rackd for its slots.
 func Phones(ctx context.Context, r Rack) ([]action.PhoneState, error) {
-	var out bytes.Buffer
-	exit, err := r.Ctl(ctx, &out, "phones", "--json")
-	if err != nil {
-		return nil, err
-	}
-	if exit != 0 {
-		return nil, fmt.Errorf("rackctl phones ended with exit code %d", exit)
-	}
 	var list struct {
 		Phones []action.PhoneState `json:"phones"`
 	}
-	if err := json.Unmarshal(out.Bytes(), &list); err != nil {
-		return nil, fmt.Errorf("rackctl phones --json wrote %.200q: %w", out.String(), err)
-	}
-	return list.Phones, nil
+	err := Ask(ctx, r, &list, "phones")
+	return list.Phones, err
 }
 
 // WaitState waits until each of the slots is in the state; the error says where they are if ctx ends first.
