@@ -99,48 +99,6 @@ func parse(data []byte) (dnsmessage.Message, error) {
 	return m, nil
 }
 
-// hear looks whether another machine answers for the rack's names. What one of the rack's own interfaces says is no other.
-func (r *Responder) hear(l *link, m dnsmessage.Message) {
-	if !r.muted.IsZero() {
-		return
-	}
-	var own []dnsmessage.Resource
-	for _, l := range r.links {
-		own = append(own, r.id.records(l.Addresses)...)
-	}
-	for _, heard := range slices.Concat(m.Answers, m.Additionals) {
-		if heard.Header.TTL == 0 || !r.id.owns(heard.Header.Name) || uint16(heard.Header.Class)&classMask != uint16(dnsmessage.ClassINET) {
-			continue
-		}
-		if heard.Header.Type != dnsmessage.TypePTR && !slices.ContainsFunc(own, func(o dnsmessage.Resource) bool { return equal(o, heard) }) {
-			r.dispute(l, time.Now())
-			return
-		}
-	}
-}
-
-// yield gives way to another who probes for the same name at the same time, and whose records weigh more.
-func (r *Responder) yield(l *link, m dnsmessage.Message) {
-	if l.step > probes || !r.muted.IsZero() {
-		return
-	}
-	for _, name := range []dnsmessage.Name{r.id.host, r.id.instance} {
-		named := func(records []dnsmessage.Resource) []dnsmessage.Resource {
-			return slices.DeleteFunc(slices.Clone(records), func(d dnsmessage.Resource) bool { return !same(d.Header.Name, name) })
-		}
-		theirs := named(m.Authorities)
-		if len(theirs) > 0 && weight(theirs) > weight(named(r.id.records(l.Addresses))) {
-			if l.yields++; l.yields > longestYield { // who means it has announced it by now
-				l.yields = 0
-				r.dispute(l, time.Now())
-				return
-			}
-			l.begin(deferProbe)
-			return
-		}
-	}
-}
-
 // answer answers the questions of a message.
 func (r *Responder) answer(p packet, m dnsmessage.Message) {
 	l, own := p.link, r.id.records(p.link.Addresses)

@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"net/netip"
 	"regexp"
-	"slices"
 	"sync"
 	"time"
 
@@ -24,19 +23,10 @@ const (
 	probeEvery    = 250 * time.Millisecond
 	announceEvery = time.Second
 	lookEvery     = 5 * time.Second // at interfaces
-	deferProbe    = time.Second     // to another who probes for the name at the same time
-	calmDown      = 5 * time.Second // between probes after many conflicts, RFC 6762, section 8.1
-	manyConflicts = 15
 
 	maxPacket  = 9000 // bytes, section 17
 	maxWaiting = 64   // packets
-	maxSuffix  = 99
-	answers    = 20 // a second on each link
-
-	// A neighbour who means ill, or is broken, can dispute every name. Sixteen racks of one name still find theirs.
-	maxDisputes  = 16
-	disputesIn   = time.Hour
-	longestYield = 10 // times in a row that a probe of others is given way to, until the name counts as disputed
+	answers    = 20   // a second on each link
 )
 
 // Options of a Responder.
@@ -313,67 +303,6 @@ func (r *Responder) probe(l *link) {
 		}
 	}
 	r.send(l, m, netip.AddrPort{})
-}
-
-// dispute takes that another machine answers for a name of ours: one that was announced on the link is probed for once more, since only
-// its owner answers that (RFC 6762, section 9); else the next one is tried. After too many nothing is announced for a time, and the first
-// name is tried again then.
-func (r *Responder) dispute(l *link, now time.Time) {
-	r.disputes = append(slices.DeleteFunc(r.disputes, func(t time.Time) bool { return now.Sub(t) >= disputesIn }), now)
-	if len(r.disputes) > maxDisputes {
-		r.mute(now.Add(disputesIn))
-		return
-	}
-	if l.step > probes {
-		l.begin(rand.N(probeEvery))
-		return
-	}
-	r.rename()
-}
-
-// mute has the rack be without a name until a time.
-func (r *Responder) mute(until time.Time) {
-	r.log.Warn("the rack has no name on the network for a time, because another machine disputes each", "name", r.options.Name, "for", disputesIn)
-	r.muted, r.suffix, r.conflicts, r.disputes = until, 1, 0, nil
-	if err := r.call(r.options.Name); err != nil {
-		r.log.Error("the rack has no name on the network", "err", err)
-	}
-	r.mu.Lock()
-	r.is = ""
-	r.mu.Unlock()
-	for _, l := range r.links {
-		l.begin(time.Until(until))
-	}
-}
-
-// unmute has the name tried again.
-func (r *Responder) unmute() {
-	r.muted = time.Time{}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.is = r.options.Name
-}
-
-// rename takes the next name and probes for it.
-func (r *Responder) rename() {
-	r.conflicts++
-	if r.suffix++; r.suffix > maxSuffix {
-		r.suffix = 1
-	}
-	name := r.options.Name
-	if r.suffix > 1 {
-		name = fmt.Sprintf("%s-%d", name, r.suffix)
-	}
-	if err := r.call(name); err != nil {
-		r.log.Error("the rack has no name on the network", "err", err)
-	}
-	after := rand.N(probeEvery)
-	if r.conflicts > manyConflicts {
-		after = calmDown
-	}
-	for _, l := range r.links {
-		l.begin(after)
-	}
 }
 
 // multicast sends records that were not sent within a second.
