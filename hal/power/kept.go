@@ -32,30 +32,24 @@ func (e *BusyError) Error() string {
 // Unwrap implements the interface of errors.Is.
 func (e *BusyError) Unwrap() []error { return []error{ErrKept, e.cause} }
 
-// running are the calls to the kernel that have not ended.
-type running struct {
-	mu    sync.Mutex
-	calls map[*call]bool // guarded by mu
+// calls are those to the kernel that have not ended: one for each port, as a late one must not meet the next. Each is a goroutine, which
+// ends when the kernel lets it; USB.Wait waits for them.
+type calls struct {
+	mu      sync.Mutex
+	running map[*usbPort]*call // guarded by mu
 }
 
-func (r *running) note(c *call, is bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !is {
-		delete(r.calls, c)
-		return
-	}
-	if r.calls == nil {
-		r.calls = map[*call]bool{}
-	}
-	r.calls[c] = true
+type call struct {
+	over   chan struct{} // closed when it has ended
+	err    error         // then
+	writes atomic.Bool   // it has asked, and switches
 }
 
 // Wait waits for the calls that the kernel has not let go. It ends with ctx, with ErrKept.
 func (u *USB) Wait(ctx context.Context) error {
-	u.running.mu.Lock()
-	all := slices.Collect(maps.Keys(u.running.calls))
-	u.running.mu.Unlock()
+	u.calls.mu.Lock()
+	all := slices.Collect(maps.Values(u.calls.running))
+	u.calls.mu.Unlock()
 	for _, c := range all {
 		select {
 		case <-c.over:
@@ -66,56 +60,44 @@ func (u *USB) Wait(ctx context.Context) error {
 	return nil
 }
 
-// calls are those to the kernel about one port, one after the other: a late one must not meet the next.
-type calls struct {
-	running *running // of all ports
-
-	mu   sync.Mutex
-	last *call // guarded by mu; nil when none runs
-}
-
-type call struct {
-	over   chan struct{} // closed when it has ended
-	err    error         // then
-	writes atomic.Bool   // it has asked, and switches
-}
-
-// do runs f and waits for it as long as ctx lasts. A call that has not ended by then is waited for by the next.
-func (c *calls) do(ctx context.Context, f func(*call) error) error {
+// call has the kernel do something about the port, and waits for it as long as ctx lasts. A call that has not ended by then is waited
+// for by the next.
+func (p *usbPort) call(ctx context.Context, f func(*call) error) error {
 	for {
-		mine, begun := c.begin(f)
+		c, begun := p.usb.calls.begin(p, f)
 		select {
-		case <-mine.over:
+		case <-c.over:
 		case <-ctx.Done():
 			select {
-			case <-mine.over: // both at once
+			case <-c.over: // both at once
 			default:
-				return &BusyError{Over: mine.over, Late: mine.writes.Load(), cause: ctx.Err()}
+				return &BusyError{Hub: p.hub, Port: p.port, Over: c.over, Late: c.writes.Load(), cause: ctx.Err()}
 			}
 		}
 		if begun {
-			return mine.err
+			return c.err
 		}
 	}
 }
 
-// begin starts a call, or gives the one that runs.
-func (c *calls) begin(f func(*call) error) (running *call, begun bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.last != nil {
-		return c.last, false
+// begin starts a port's call, or gives the one that runs.
+func (all *calls) begin(p *usbPort, f func(*call) error) (c *call, begun bool) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if c := all.running[p]; c != nil {
+		return c, false
 	}
-	mine := &call{over: make(chan struct{})}
-	c.last = mine
-	c.running.note(mine, true)
+	c = &call{over: make(chan struct{})}
+	if all.running == nil {
+		all.running = map[*usbPort]*call{}
+	}
+	all.running[p] = c
 	go func() {
-		mine.err = f(mine)
-		c.mu.Lock()
-		c.last = nil
-		c.mu.Unlock()
-		c.running.note(mine, false)
-		close(mine.over)
+		c.err = f(c)
+		all.mu.Lock()
+		delete(all.running, p)
+		all.mu.Unlock()
+		close(c.over)
 	}()
-	return mine, true
+	return c, true
 }

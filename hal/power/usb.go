@@ -22,8 +22,8 @@ type USB struct {
 	// Control makes a control transfer to a device's file below Devfs; nil for the kernel's usbfs.
 	Control func(file string, s Setup, data []byte, timeout time.Duration) (n int, err error)
 
-	write   func(path, value string) error // to a file of sysfs; nil for the real one
-	running running
+	write func(path, value string) error // to a file of sysfs; nil for the real one
+	calls calls
 }
 
 // Setup is the head of a control transfer.
@@ -96,23 +96,13 @@ func (u *USB) OverCurrent(hub string, port int) (count int, ok bool, err error) 
 // Where the kernel has the port's attribute "disable" (Linux 6.0) it is used, since the kernel then leaves the
 // port alone; else the hub is asked itself, and a kernel may give the power back.
 func (u *USB) Port(hub, companion string, port int) Switch {
-	return &usbPort{usb: u, hub: hub, companion: companion, port: port, calls: calls{running: &u.running}}
+	return &usbPort{u, hub, companion, port}
 }
 
 type usbPort struct {
 	usb            *USB
 	hub, companion string
 	port           int
-	calls          calls
-}
-
-// call has the kernel do something about the port, and ends with ctx.
-func (p *usbPort) call(ctx context.Context, f func(*call) error) error {
-	err := p.calls.do(ctx, f)
-	if kept, ok := errors.AsType[*BusyError](err); ok {
-		kept.Port, kept.Hub = p.port, p.hub
-	}
-	return err
 }
 
 // halves gives the hubs in the order in which they are switched off: first the one that the phone is not on
@@ -147,7 +137,7 @@ func (p *usbPort) set(ctx context.Context, c *call, on bool) error {
 }
 
 // setHalf asks before it switches: both wait for the same lock in the kernel, and who gets it when nobody waits any more has only
-// asked. That it switches is said before it looks whether somebody waits: who gives up has looked at that after the end.
+// asked. That it switches is said before it looks whether somebody waits: who gives up asks for that after its context has ended.
 func (p *usbPort) setHalf(ctx context.Context, c *call, hub string, on bool) error {
 	_, err := p.halfOn(ctx, hub)
 	c.writes.Store(true)

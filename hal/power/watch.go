@@ -183,7 +183,7 @@ func (s *Supply) putOutletRight(ctx context.Context, o *outlet, generation int, 
 		return s.cutOff(ctx, o, Automatic) // whether it stays off is for the next look
 	})
 	if err != nil && !errors.Is(err, ErrMaintenance) && !errors.Is(err, ErrOvertaken) && ctx.Err() == nil {
-		s.log.Warn("power could not be put right", "outlet", o.Name, "wanted", wanted, "error", err)
+		s.log.Warn("power could not be put right", "outlet", o.Name, "wanted", wanted, "err", err)
 	}
 }
 
