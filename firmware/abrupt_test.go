@@ -1,10 +1,13 @@
 package firmware_test
 
 import (
+	"io/fs"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -69,5 +72,50 @@ func (b *bench) checkEnd(task action.TaskStatus) {
 	case task.State == action.Succeeded && err == nil && finished:
 	default:
 		b.t.Errorf("task %+v with the steps\n%s", task, steps)
+	}
+}
+
+// startNative runs rackd until the returned function kills it.
+func (b *bench) startNative(rackd, file string) (kill func()) {
+	b.t.Helper()
+	var log lockedText
+	command := exec.CommandContext(b.t.Context(), rackd, "run", "--config", file)
+	command.Stderr = &log
+	if err := command.Start(); err != nil {
+		b.t.Fatal(err)
+	}
+	kill = sync.OnceFunc(func() {
+		command.Process.Kill()
+		command.Wait()
+	})
+	b.t.Cleanup(kill)
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		if b.Call(b.t.Context(), "phones", nil, nil) == nil {
+			return kill
+		}
+		if time.Now().After(deadline) {
+			b.t.Fatalf("rackd does not answer:\n%s", log.String())
+		}
+	}
+}
+
+// wantTidy finds what a crash has left and nobody took away.
+func (b *bench) wantTidy(state string) {
+	b.t.Helper()
+	err := filepath.WalkDir(state, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		base := entry.Name()
+		switch ext := filepath.Ext(base); {
+		case entry.IsDir(), ext == ".jpg", base == "steps.jsonl", base == "task.json", base == "index.html", base == "adbkey", base == "rackd.db", base == "rackd.db.lock":
+		case strings.HasPrefix(base, "rackd.db.") && !strings.Contains(base, "damaged"): // the copy, and one that was being made
+		default:
+			b.t.Errorf("%s was left", name)
+		}
+		return nil
+	})
+	if err != nil {
+		b.t.Error(err)
 	}
 }

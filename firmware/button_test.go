@@ -23,30 +23,6 @@ import (
 	"phonerack/hal/led"
 )
 
-// audit is a log that a test reads.
-type audit struct {
-	mu    sync.Mutex
-	lines strings.Builder // guarded by mu
-}
-
-func (a *audit) Write(p []byte) (int, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.lines.Write(p)
-}
-
-// asked are the actions that the log tells of, with who asked.
-func (a *audit) asked() (all []string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for line := range strings.Lines(a.lines.String()) {
-		if _, act, ok := strings.Cut(line, " action="); ok && strings.Contains(line, `msg="action done"`) {
-			all = append(all, strings.Join(strings.Fields(act)[:3], " "))
-		}
-	}
-	return all
-}
-
 // resetting is a rack that notes its factory resets.
 type resetting struct {
 	*actiontest.Rack
@@ -126,7 +102,7 @@ func TestAPressOfTheButton(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				light, log, rack := led.New(led.OnPin(lamp, false), nil, nil), &audit{}, &resetting{Rack: actiontest.New()}
+				light, log, rack := led.New(led.OnPin(lamp, false), nil, nil), &lockedText{}, &resetting{Rack: actiontest.New()}
 				actions := action.New(rack, lease.NewTable(lease.Options{Now: func() time.Duration { return 0 }}), slog.New(slog.NewTextHandler(log, nil)))
 				ctx, cancel := context.WithCancel(t.Context())
 				var running sync.WaitGroup
@@ -147,7 +123,7 @@ func TestAPressOfTheButton(t *testing.T) {
 						t.Errorf("held for %v to %v the light shows %s, want %s", w.from, w.to, got, w.want)
 					}
 				}
-				if got := strings.Join(log.asked(), ", "); got != c.asked {
+				if got := strings.Join(log.orders(), ", "); got != c.asked {
 					t.Errorf("asked for: %q, want %q", got, c.asked)
 				}
 				if got := strings.Join(rack.by, ", "); got != c.reset {
@@ -168,7 +144,7 @@ func TestAPressOfTheButton(t *testing.T) {
 // TestWhatTheButtonAsksForIsWrittenDown, as any order: both of a rack's acts, and their effect.
 func TestWhatTheButtonAsksForIsWrittenDown(t *testing.T) {
 	t.Parallel()
-	log := &audit{}
+	log := &lockedText{}
 	b, _ := newPorts(t, nil, func(o *firmware.Options) { o.Logger = slog.New(slog.NewTextHandler(log, nil)) })
 	maintained := func() bool {
 		var st action.RackStatus
@@ -186,7 +162,7 @@ func TestWhatTheButtonAsksForIsWrittenDown(t *testing.T) {
 		t.Error(err)
 	}
 	const by = " actor=button via=button"
-	if got, want := log.asked(), []string{"maintenance" + by, "maintenance" + by, "factory_reset" + by}; !slices.Equal(got, want) {
+	if got, want := log.orders(), []string{"maintenance" + by, "maintenance" + by, "factory_reset" + by}; !slices.Equal(got, want) {
 		t.Errorf("the log tells of %q, want %q", got, want)
 	}
 	b.cancel = nil

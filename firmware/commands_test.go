@@ -23,7 +23,7 @@ func TestEachCommandOfTheCloudIsTheActionOfThatName(t *testing.T) {
 		t.Errorf("the rack knows %v, the cloud %v", known, orders.Orders())
 	}
 	b := newBench(t, 1)
-	log := &syncBuffer{}
+	log := &lockedText{}
 	b.log = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	b.phones[1].plug(t)
 	b.start()

@@ -2,8 +2,6 @@ package firmware
 
 import (
 	"context"
-	"log/slog"
-	"net"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
@@ -63,30 +61,6 @@ func (r *refusing) Update(fn func(*bolt.Bucket) error) error {
 
 // RefuseNotes has the disk take so many more notes of slots that people want left alone.
 func RefuseNotes(r *Rack, left int) { r.care.hands.bucket = &refusing{r.care.hands.bucket, left} }
-
-// Absent are the addresses that something waits for.
-type Absent struct{ a absent }
-
-// Absences opens addresses by open.
-func Absences(open func(context.Context, string) (net.Listener, error)) *Absent {
-	return &Absent{absent{open: open}}
-}
-
-// Listen opens an address.
-func (a *Absent) Listen(ctx context.Context, log *slog.Logger, what, address string) (net.Listener, error) {
-	return a.a.listen(ctx, log, what, address)
-}
-
-// List are those that are missing.
-func (a *Absent) List() []string { return a.a.list() }
-
-// EndsOf is how often parts of a rack have ended although they should not.
-func EndsOf(r *Rack) (n int64) {
-	for _, ends := range r.watch.Restarts() {
-		n += ends
-	}
-	return n
-}
 
 // Ordered names what the cloud may ask for, and Order does it.
 func Ordered() []string { return ordered }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 
 	"phonerack/firmware"
@@ -22,4 +23,40 @@ func TestSecretsDoNotReachTheLog(t *testing.T) {
 			t.Errorf("%s: the book has %+v", format, records)
 		}
 	}
+}
+
+// lockedText is a log, or what a process says, that a test reads while it grows.
+type lockedText struct {
+	mu   sync.Mutex // guards text
+	text strings.Builder
+}
+
+func (l *lockedText) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lockedText) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// take gives what was written since it was called last.
+func (l *lockedText) take() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	defer l.text.Reset()
+	return l.text.String()
+}
+
+// orders are the actions that the log tells of, with who asked.
+func (l *lockedText) orders() (all []string) {
+	for line := range strings.Lines(l.String()) {
+		if _, act, ok := strings.Cut(line, " action="); ok && strings.Contains(line, `msg="action done"`) {
+			all = append(all, strings.Join(strings.Fields(act)[:3], " "))
+		}
+	}
+	return all
 }

@@ -16,7 +16,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -42,33 +41,6 @@ func freeAddress(t *testing.T) string {
 	}
 	defer l.Close()
 	return l.Addr().String()
-}
-
-// syncBuffer may be written and read at once.
-type syncBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer // guarded by mu
-}
-
-// Write implements io.Writer.
-func (s *syncBuffer) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-func (s *syncBuffer) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
-}
-
-// take gives what was written since it was called last.
-func (s *syncBuffer) take() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	defer s.b.Reset()
-	return s.b.String()
 }
 
 // visitor is somebody before a rack's page.
@@ -282,7 +254,7 @@ func htmlEscaped(s string) string {
 // typed.
 func TestEachActOfThePageIsTheActionOfItsName(t *testing.T) {
 	t.Parallel()
-	var log syncBuffer
+	var log lockedText
 	serve, v := withPage(t, &log)
 	b, ports := newPorts(t, nil, serve)
 	for _, p := range ports {
@@ -576,7 +548,7 @@ func TestWithoutAPageNothingListens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var log syncBuffer
+	var log lockedText
 	b.log = slog.New(slog.NewTextHandler(&log, nil))
 	free := freeAddress(t)
 	b.config.Page.Listen = []string{taken.Addr().String(), free}

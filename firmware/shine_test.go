@@ -3,11 +3,14 @@ package firmware_test
 import (
 	"encoding/base64"
 	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	"phonerack/firmware"
 	"phonerack/firmware/action"
 	"phonerack/firmware/health"
+	"phonerack/hal/button"
 	"phonerack/hal/gpio/gpiotest"
 	"phonerack/hal/led"
 	"phonerack/sync/wire"
@@ -57,4 +60,64 @@ func TestTheLightShowsHowTheRackIs(t *testing.T) {
 	shows(led.NeedsHands)
 	shows(led.NeedsHands, "broker_lost", "under_voltage")
 	shows(led.Fault, "broker_lost", "disk_full")
+}
+
+// TestTheLightAndTheButtonOfABoard: hands at the rack need no computer for maintenance.
+func TestTheLightAndTheButtonOfABoard(t *testing.T) {
+	t.Parallel()
+	kernel := gpiotest.New(gpiotest.Chip{Label: "pinctrl-bcm2711", Lines: []string{"HUB1_PWR", "GREEN", "BUTTON"}})
+	kernel.Preset("HUB1_PWR", true)
+	text := lineBoard + "[[led]]\nname = \"rack\"\nlight = { line = \"GREEN\" }\n[button]\nline = \"BUTTON\"\nactive_low = true\n"
+	kernel.Drive("BUTTON", true)
+	b := newUSBBench(t, newCable(), hasty, onBoard(t, text), func(o *firmware.Options) { o.GPIO, o.Hubs = kernel, still{} })
+	maintenance := func() bool {
+		var st action.RackStatus
+		if err := b.Call(t.Context(), "rack_status", nil, &st); err != nil {
+			t.Fatal(err)
+		}
+		return st.Maintenance
+	}
+	b.within("a light", func() bool { return kernel.State("GREEN") == gpiotest.High })
+	time.Sleep(300 * time.Millisecond) // the button is read, and is up
+	kernel.Drive("BUTTON", false)
+	time.Sleep(button.LongFrom + 300*time.Millisecond)
+	if maintenance() {
+		t.Error("maintenance began before the button was released")
+	}
+	kernel.Drive("BUTTON", true)
+	b.within("maintenance", maintenance)
+	if err := b.Call(t.Context(), "maintenance", action.MaintenanceArgs{Off: true}, nil); err != nil || maintenance() {
+		t.Errorf("maintenance does not end: %v", err)
+	}
+	b.stop()
+	if got := kernel.State("GREEN"); got == gpiotest.High {
+		t.Error("the light shines on although rackd has ended")
+	}
+}
+
+// TestEachLEDShowsWhatItIsFor: two of the rack the same, one of a slot that slot alone; no LED of the board file is left dark for
+// nothing.
+func TestEachLEDShowsWhatItIsFor(t *testing.T) {
+	t.Parallel()
+	kernel := gpiotest.New(gpiotest.Chip{Label: "pinctrl-bcm2711", Lines: []string{"HUB1_PWR", "FRONT", "BACK", "FIRST", "SECOND"}})
+	kernel.Preset("HUB1_PWR", true)
+	text := lineBoard + "[[led]]\nname = \"front\"\nlight = { line = \"FRONT\" }\n[[led]]\nname = \"back\"\nlight = { line = \"BACK\" }\n" +
+		"[[led]]\nname = \"first\"\nslot = 1\nlight = { line = \"FIRST\" }\n[[led]]\nname = \"second\"\nslot = 2\nlight = { line = \"SECOND\" }\n"
+	c := newCable()
+	b := newUSBBench(t, c, hasty, onBoard(t, text), func(o *firmware.Options) { o.GPIO, o.Hubs = kernel, still{} })
+	c.plug("1-1.1", 5, newSimPhone(t, "", "SIM0001", 14, phonesim.Auth{}), "SIM0001")
+	b.health(1, health.Well)
+	for _, lit := range []string{"FRONT", "BACK", "FIRST"} {
+		b.within(lit+" shines", func() bool { return kernel.State(lit) == gpiotest.High })
+	}
+	if strings.Contains(fmt.Sprint(kernel.Edges()), "SECOND: low to high") {
+		t.Errorf("the LED of the empty slot has shown something: %v", kernel.Edges())
+	}
+	var seen action.Identified
+	if err := b.Call(t.Context(), "identify", action.IdentifyArgs{RackSlotArgs: action.RackSlotArgs{Slot: 2}, Seconds: 1}, &seen); err != nil || len(seen.Slots) != 0 {
+		t.Errorf("identify of a slot without a phone, by its LED: %+v, %v", seen, err)
+	}
+	if !strings.Contains(fmt.Sprint(kernel.Edges()), "SECOND: low to high") {
+		t.Errorf("the LED of the slot did not blink: %v", kernel.Edges())
+	}
 }
