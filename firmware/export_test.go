@@ -12,6 +12,7 @@ import (
 	"phonerack/firmware/lease"
 	"phonerack/firmware/metrics"
 	"phonerack/firmware/remembered"
+	"phonerack/firmware/signpost"
 	"phonerack/firmware/status"
 	"phonerack/firmware/store"
 	"phonerack/hal/board"
@@ -99,6 +100,15 @@ func ShownWith(r *Rack, all []health.Finding) led.Condition {
 	r.care.mu.Unlock()
 	r.care.shine()
 	return ShownBy(r)
+}
+
+// CodeOf is what the QR code on a slot's phone says; "" if it shows none.
+func CodeOf(r *Rack, slot int) string {
+	x := r.care.signs.of(slot)
+	if x == nil {
+		return ""
+	}
+	return signpost.Sign{Addresses: x.urls, Path: x.pass}.Code()
 }
 
 // PageOf is the technician's page of a rack.

@@ -30,6 +30,7 @@ type signs struct {
 type sign struct {
 	slot  int
 	urls  []string
+	pass  string // that the QR code has
 	held  *lease.Lease
 	ctx   context.Context
 	stop  context.CancelFunc
@@ -89,14 +90,14 @@ func (c *care) show(ctx context.Context, slot int, d time.Duration) (action.Sign
 		return action.Sign{}, err
 	}
 	urls := r.way.urls()
-	if old := c.signs.of(slot); old != nil && slices.Equal(old.urls, urls) && old.last(d) {
+	if old := c.signs.of(slot); old != nil && slices.Equal(old.urls, urls) && r.page.Pass(old.pass) == old.pass && old.last(d) {
 		return old.state(), nil
 	}
 	held, err := r.leases.Acquire(slot, lease.Holder{Kind: lease.Sign, Who: "sign"}, d+signMargin)
 	if err != nil {
 		return action.Sign{}, err
 	}
-	x := &sign{slot: slot, urls: urls, held: held, shown: make(chan struct{}), ended: make(chan error, 1)}
+	x := &sign{slot: slot, urls: urls, pass: r.page.Pass(""), held: held, shown: make(chan struct{}), ended: make(chan error, 1)}
 	x.ctx, x.stop = context.WithCancel(r.halt)
 	if !r.works(func() { c.signs.run(x, l, r.config.Rack.ID, d, c.log) }) {
 		x.stop()
@@ -170,7 +171,7 @@ func (all *signs) run(x *sign, l *live, rack string, d time.Duration, log *slog.
 			return nil
 		},
 		Key: controls.Key,
-	}, signpost.Sign{Rack: rack, Slot: x.slot, Addresses: x.urls})
+	}, signpost.Sign{Rack: rack, Slot: x.slot, Addresses: x.urls, Path: x.pass})
 }
 
 // begin starts the time of a sign that is shown.

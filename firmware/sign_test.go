@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"slices"
 	"strings"
@@ -22,6 +23,7 @@ import (
 	"phonerack/firmware/health"
 	"phonerack/firmware/lease"
 	"phonerack/firmware/mdns"
+	"phonerack/firmware/qrcode"
 	"phonerack/hal/gpio/gpiotest"
 	"phonerack/hal/led"
 	"phonerack/sync/wire"
@@ -107,7 +109,7 @@ func newSignBench(t *testing.T, phones int, change ...func(*firmware.Options)) *
 	b.port = free.Addr().(*net.TCPAddr).Port
 	free.Close()
 	b.change = func(o *firmware.Options) {
-		o.Config.Page.Listen = []string{fmt.Sprintf("0.0.0.0:%d", b.port)}
+		o.Config.Page.Listen, o.Config.Page.PIN = []string{fmt.Sprintf("0.0.0.0:%d", b.port)}, pagePIN
 		o.Config.MDNS.Name = "bench"
 		o.Addresses = func() ([]netip.Addr, error) {
 			return []netip.Addr{netip.MustParseAddr("169.254.7.9"), netip.MustParseAddr("192.0.2.7")}, nil
@@ -179,6 +181,24 @@ func (b *signBench) page(slot int) string {
 	return string(body)
 }
 
+// leadsIn wants the QR code of a phone's page to have a pass for the rack's own page, which is not written out anywhere.
+func (b *signBench) leadsIn(code, url, page string) {
+	b.t.Helper()
+	drawn, err := qrcode.Draw(code)
+	if err != nil || !strings.Contains(page, drawn.Path) {
+		b.t.Errorf("the phone's page has another QR code than one of %q, %v", code, err)
+	}
+	pass, ok := strings.CutPrefix(code, url+"P/")
+	if !ok || len(pass) < 26 || strings.Contains(page, pass) {
+		b.t.Errorf("the code says %q", code)
+	}
+	w := httptest.NewRecorder()
+	firmware.PageOf(b.rack).ServeHTTP(w, httptest.NewRequest("GET", "http://127.0.0.1/P/"+pass, nil))
+	if cookies := w.Result().Cookies(); w.Code != http.StatusSeeOther || len(cookies) != 1 || cookies[0].Name != "rack_pass" || cookies[0].Value != pass {
+		b.t.Errorf("the rack's page answers the code with %d and %v", w.Code, cookies)
+	}
+}
+
 // deaf tells whether the phone's port is closed.
 func (b *signBench) deaf(slot int) bool {
 	c, err := b.phones[slot].DialReverse(b.t.Context(), signPort)
@@ -220,6 +240,7 @@ func TestAFreePhoneShowsTheWayAndGivesWay(t *testing.T) {
 	if page := b.page(2); !strings.Contains(page, "<li>"+urls[0]+"<li>"+urls[1]+"<li>"+urls[2]) || !strings.Contains(page, "<svg") {
 		t.Errorf("the page is %s", page)
 	}
+	b.leadsIn(firmware.CodeOf(b.rack, 2), urls[0], b.page(2))
 	if way := b.way(); way.Name != "bench.local" || !slices.Equal(way.URLs, urls) || len(way.Signs) != 1 || way.Signs[0].Slot != 2 {
 		t.Errorf("the status tells %+v", way)
 	}

@@ -2,8 +2,10 @@ package signpost
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"html/template"
+	"strings"
 
 	"phonerack/firmware/qrcode"
 )
@@ -18,6 +20,7 @@ type Sign struct {
 	Rack      string
 	Slot      int
 	Addresses []string // URLs, the one to try first first
+	Path      string   // that the QR code adds to the first, such as "/P/SECRET"; "" for none. It is not written out
 }
 
 var page = template.Must(template.New("sign").Parse(`<!DOCTYPE html>
@@ -30,6 +33,14 @@ var page = template.Must(template.New("sign").Parse(`<!DOCTYPE html>
 {{if .Addresses}}<ul>{{range .Addresses}}<li>{{.}}{{end}}</ul>{{else}}<p>The rack has no network address. Connect its network cable. / 机架没有网络地址，请连接网线。{{end}}
 </html>
 `))
+
+// Code is what the QR code says; "" without an address.
+func (s Sign) Code() string {
+	if len(s.Addresses) == 0 {
+		return ""
+	}
+	return strings.TrimSuffix(s.Addresses[0], "/") + cmp.Or(s.Path, "/")
+}
 
 // HTML is the page. Addresses that are too many or too long are left out.
 func (s Sign) HTML() ([]byte, error) {
@@ -46,7 +57,7 @@ func (s Sign) HTML() ([]byte, error) {
 		Addresses []string
 	}{s.Rack, s.Slot, nil, addresses}
 	if len(addresses) > 0 {
-		code, err := qrcode.Draw(addresses[0])
+		code, err := qrcode.Draw(Sign{Addresses: addresses, Path: s.Path}.Code())
 		if err != nil {
 			return nil, err
 		}

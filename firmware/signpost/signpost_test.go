@@ -14,6 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"phonerack/firmware/qrcode"
 	"phonerack/usb/adb"
 	"phonerack/usb/phonesim"
 )
@@ -37,6 +38,11 @@ func TestThePageIsSafeAndBounded(t *testing.T) {
 	}
 	if !strings.Contains(html, `<path stroke="#000" d="M4 4.5h7`) || len(html) > 20<<10 {
 		t.Errorf("%d bytes", len(html))
+	}
+	s = Sign{Addresses: []string{"http://192.0.2.7:8080/"}, Path: "/P/SECRET"}
+	code, err := qrcode.Draw("http://192.0.2.7:8080/P/SECRET")
+	if raw, err2 := s.HTML(); err != nil || err2 != nil || !strings.Contains(string(raw), code.Path) || strings.Contains(string(raw), "SECRET") {
+		t.Errorf("with a path for the code alone: %s, %v, %v", raw, err, err2)
 	}
 	raw, err = Sign{Rack: "rack-1"}.HTML()
 	if err != nil || !strings.Contains(string(raw), "no network address") || strings.Contains(string(raw), "<svg") {

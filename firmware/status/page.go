@@ -35,6 +35,7 @@ type Page struct {
 	o        Options
 	sessions sessions
 	gate     *gate
+	passes   passes
 	streams  *streams
 	looks    chan struct{} // a place for each picture that is taken now
 	bundles  chan struct{} // a place for each bundle that is packed now
@@ -55,6 +56,7 @@ func New(o Options) *Page {
 		looks: make(chan struct{}, maxLooks), bundles: make(chan struct{}, maxBundles), acting: make(chan struct{}, maxActing),
 	}
 	p.sessions.all = map[[32]byte]*session{}
+	p.passes.all = map[[32]byte]*pass{}
 	mux := http.NewServeMux()
 	for pattern, h := range map[string]handler{
 		"GET /{$}":                    p.front,
@@ -70,6 +72,7 @@ func New(o Options) *Page {
 		"GET /log":                    p.needPIN(p.log),
 		"GET /support":                p.needPIN(p.support),
 		"GET /support/bundle.zip":     p.needPIN(p.bundle),
+		"GET /P/{pass}":               p.enter, // what the QR code on a phone's screen has
 		"GET /signin":                 p.signInForm,
 		"POST /signin":                p.signIn,
 		"POST /signout":               p.signOut,

@@ -45,8 +45,8 @@ func newGate(pin string) *gate {
 }
 
 // try lets a person in, or says why not. While somebody has to wait, the PIN is not even looked at: the right one does
-// not tell itself by another answer.
-func (g *gate) try(from netip.Addr, pin string) error {
+// not tell itself by another answer. Who has a pass waits for the wrong PINs of that pass alone, and for nobody else's.
+func (g *gate) try(from netip.Addr, held *pass, pin string) error {
 	if g.pin == "" {
 		return wire.Refuse(wire.PINUnset, nil)
 	}
@@ -55,14 +55,7 @@ func (g *gate) try(from netip.Addr, pin string) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.sweep(now)
-	for _, one := range who {
-		if known := g.bad[one.from]; known != nil && now.Before(known.until) {
-			return waitFor(known.until.Sub(now))
-		}
-	}
-	if r := g.all.ReserveN(now, 1); r.DelayFrom(now) > 0 {
-		wait := r.DelayFrom(now)
-		r.CancelAt(now)
+	if wait := g.wait(now, who, held); wait > 0 {
 		return waitFor(wait)
 	}
 	given, wanted := sha256.Sum256([]byte(strings.TrimSpace(pin))), sha256.Sum256([]byte(g.pin))
@@ -70,7 +63,14 @@ func (g *gate) try(from netip.Addr, pin string) error {
 		for _, one := range who {
 			delete(g.bad, one.from)
 		}
+		if held != nil {
+			held.wrong = wrongGuesses{}
+		}
 		return nil
+	}
+	if held != nil {
+		held.wrong.add(now, 0)
+		return wire.Refuse(wire.PINWrong, nil)
 	}
 	for _, one := range who {
 		known := g.bad[one.from]
@@ -78,12 +78,35 @@ func (g *gate) try(from netip.Addr, pin string) error {
 			known = &wrongGuesses{}
 			g.bad[one.from] = known
 		}
-		if known.last = now; known.count >= one.free {
-			known.until = now.Add(min(firstWait<<min(known.count-one.free, 20), longestWait))
-		}
-		known.count++
+		known.add(now, one.free)
 	}
 	return wire.Refuse(wire.PINWrong, nil)
+}
+
+// wait is how long a try has to wait; if it has not, it is taken from those of all. g.mu is held.
+func (g *gate) wait(now time.Time, who []guesser, held *pass) time.Duration {
+	if held != nil {
+		return held.wrong.until.Sub(now)
+	}
+	for _, one := range who {
+		if known := g.bad[one.from]; known != nil && now.Before(known.until) {
+			return known.until.Sub(now)
+		}
+	}
+	r := g.all.ReserveN(now, 1)
+	wait := r.DelayFrom(now)
+	if wait > 0 {
+		r.CancelAt(now)
+	}
+	return wait
+}
+
+// add counts a wrong PIN. The first ones make nobody wait.
+func (g *wrongGuesses) add(now time.Time, free int) {
+	if g.last = now; g.count >= free {
+		g.until = now.Add(min(firstWait<<min(g.count-free, 20), longestWait))
+	}
+	g.count++
 }
 
 func waitFor(d time.Duration) error {

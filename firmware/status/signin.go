@@ -29,7 +29,7 @@ func (p *Page) signIn(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	from := remoteAddr(r)
-	if err := p.gate.try(from, r.PostForm.Get("pin")); err != nil {
+	if err := p.gate.try(from, p.passOf(r), r.PostForm.Get("pin")); err != nil {
 		// Only a PIN that was compared is worth a line of the log that is kept: of those there are ten a minute at most. Who has to
 		// wait can ask as often, and from as many addresses, as the network lets them.
 		level, code := slog.LevelDebug, wire.From(err).Code
@@ -42,6 +42,7 @@ func (p *Page) signIn(w http.ResponseWriter, r *http.Request) error {
 	p.sessions.close(r) // the old one, if there is one
 	name := personName(r.PostForm.Get("name"))
 	setSession(w, r, p.sessions.open(name))
+	p.letIn(w, r)
 	p.o.Log.Info("signed in on the page", "from", from, "actor", name)
 	if wantsJSON(r.Header.Get("Accept")) {
 		return p.answer(w, r, http.StatusOK, "", nil, map[string]bool{"signed_in": true})
