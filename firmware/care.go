@@ -21,7 +21,7 @@ const careInterval = time.Second // between two rounds
 type care struct {
 	rack   *Rack
 	keeper *health.Keeper
-	hands  *occupied // which slots people have their hands in
+	hands  *occupied // which slots people want left alone
 	log    *slog.Logger
 
 	lights map[int]lights // of the rack at 0, of a slot at its number
@@ -65,7 +65,7 @@ func (r *Rack) newCare(every time.Duration, kernel bus.Records) error {
 	}
 	for _, o := range r.outlets() {
 		if len(o.Slots) == 1 && !o.Wanted {
-			c.keeper.FoundDark(o.Slots[0])
+			c.keeper.FoundOff(o.Slots[0])
 		}
 	}
 	c.judge()

@@ -14,7 +14,7 @@ const careRetry = 10 * time.Minute
 // care is what is done for a phone besides healing it.
 type care struct {
 	power     bool          // the port is on, as far as is known
-	dark      *dark         // what the port is switched off for, also before it is; nil if it is on
+	rest      *rest         // what the port is switched off for, also before it is; nil if it is on
 	undecided time.Duration // a port that was found off at the start has no power before a look at its slot, or before then
 	relight   bool          // the phone stayed, or came back by itself: the power that it has is to be wanted again
 	drained   time.Duration // until when the power stays off: nothing helped against a phone that hangs
@@ -76,7 +76,7 @@ func (k *Keeper) Resting(slot int) (serial string, hot, is bool) {
 func (k *Keeper) Darkened(slot int) {
 	k.with(slot, func(s *place, now time.Duration) {
 		s.care.power, s.care.relight, s.care.undecided = false, false, 0
-		s.care.dark = &dark{ends: now}
+		s.care.rest = &rest{term: term{ends: now}}
 	})
 }
 
@@ -239,7 +239,7 @@ func (c *care) may(r Rung, p Phone, now time.Duration) bool {
 func (c *care) done(r Rung, how Outcome, now time.Duration) {
 	c.retry = now + careRetry
 	if r == Rest && how != Done {
-		c.dark = nil // it has its power
+		c.rest = nil // it has its power
 	}
 	if how == Refused {
 		c.retry = now + time.Minute
@@ -270,8 +270,8 @@ func (c *care) drain(until time.Duration) { c.drained = until }
 func (c *care) release(now time.Duration) {
 	if c.drained > now {
 		c.drained = 0
-		if c.dark != nil {
-			c.dark.ends = now
+		if c.rest != nil {
+			c.rest.ends = now
 		}
 	}
 }
@@ -279,5 +279,5 @@ func (c *care) release(now time.Duration) {
 // resting tells whether the power is off.
 func (c *care) resting() bool { return !c.power }
 
-// clone of the findings, in no order.
+// list gives the findings, in no order.
 func (c *care) list() []Finding { return slices.Clone(c.findings) }

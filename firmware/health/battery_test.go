@@ -363,7 +363,7 @@ func TestAPortThatIsFoundOffIsSwitchedOnUnlessItsPhoneDrains(t *testing.T) {
 	b.pass(15 * time.Minute) // quarantine, power off
 	b.acts = nil
 	b.restart(time.Minute)
-	b.FoundDark(1)
+	b.FoundOff(1)
 	b.pass(20 * time.Minute)
 	if len(b.acts) != 0 || b.state(1) != Quarantined {
 		t.Errorf("the phone drains: %s, %v", b.state(1), b.acts)
@@ -373,7 +373,7 @@ func TestAPortThatIsFoundOffIsSwitchedOnUnlessItsPhoneDrains(t *testing.T) {
 		t.Errorf("its quarantine is over: %v", b.acts)
 	}
 	b = rack(t, 1)
-	b.FoundDark(1)
+	b.FoundOff(1)
 	b.pass(time.Minute)
 	if b.rungsOf(1) != "wake" {
 		t.Errorf("a port that was left off: %v", b.acts)

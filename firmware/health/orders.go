@@ -74,12 +74,12 @@ func (k *Keeper) expire(now time.Duration, r Remembered) {
 func (k *Keeper) overdue(now time.Duration, r Remembered) {
 	_, trusted := k.o.Wall()
 	for _, s := range k.slots {
-		if d := s.care.dark; s.dirty || s.keptDark() && outdated(now, d.noted, d.dated, trusted) {
+		if s.dirty || s.keptOff() && s.care.rest.outdated(now, trusted) {
 			r.Slots[s.Slot] = k.record(s)
 		}
 	}
 	for phone, q := range k.phones {
-		if q.dirty || q.ends != 0 && outdated(now, q.noted, q.dated, trusted) {
+		if q.dirty || q.ends != 0 && q.outdated(now, trusted) {
 			r.Phones[phone] = k.phoneRecord(phone)
 		}
 	}
@@ -213,7 +213,7 @@ func (k *Keeper) give(s *place, rung Rung, now time.Duration) Order {
 		}
 	}
 	if rung == Rest {
-		k.darken(s, now)
+		k.beginRest(s, now)
 	}
 	k.write(s, rung, now)
 	s.hub.busy = &o

@@ -29,14 +29,11 @@ const ByLadder = "recovery"
 
 // quarantine belongs to a phone: it goes with it to another slot.
 type quarantine struct {
+	term   // ends is 0 when there is none and only level is remembered
 	By     string
 	Reason string
-	ends   time.Duration // boot time; 0 when there is none and only level is remembered
-	level  int           // how often the ladder gave one since the phone was proven well
-	until  int64         // Unix time of one of before this boot; 0 if it is not known
-	dated  bool          // its record has its end as wall time
-	noted  time.Duration // boot time of its record
-	dirty  bool          // its record is to be written with the next orders
+	level  int  // how often the ladder gave one since the phone was proven well
+	dirty  bool // its record is to be written with the next orders
 }
 
 // quarantineOf gives the one that holds for a slot, or nil. It ends by itself.
@@ -111,7 +108,7 @@ func (k *Keeper) Quarantine(slot int, length time.Duration, by, reason string) e
 		if q := k.phones[s.phone]; q != nil {
 			level = q.level
 		}
-		k.phones[s.phone] = &quarantine{By: bounded(by), Reason: bounded(reason), ends: now + length, level: level}
+		k.phones[s.phone] = &quarantine{By: bounded(by), Reason: bounded(reason), term: term{ends: now + length}, level: level}
 	})
 }
 
@@ -135,7 +132,7 @@ func (k *Keeper) change(slot int, fn func(*place, time.Duration)) error {
 		return fmt.Errorf("slot %d: %w", slot, ErrNoPhone)
 	}
 	phone := s.phone
-	before, path, drained, off := copied(k.phones[phone]), s.ladder, s.care.drained, copied(s.care.dark)
+	before, path, drained, off := copied(k.phones[phone]), s.ladder, s.care.drained, copied(s.care.rest)
 	fn(s, k.o.Now())
 	k.settle(s)
 	r := Remembered{Slots: map[int]SlotRecord{slot: k.record(s)}, Phones: map[string]PhoneRecord{phone: k.phoneRecord(phone)}}
@@ -147,7 +144,7 @@ func (k *Keeper) change(slot int, fn func(*place, time.Duration)) error {
 			delete(k.phones, phone)
 		}
 		if s.phone == phone {
-			s.ladder, s.care.drained, s.care.dark = path, drained, off
+			s.ladder, s.care.drained, s.care.rest = path, drained, off
 		}
 		k.settle(s)
 		return fmt.Errorf("write down the quarantine of slot %d: %w", slot, err)

@@ -189,7 +189,7 @@ func TestAPhoneDrainsNoLongerThanItsQuarantine(t *testing.T) {
 		b.pass(15 * time.Minute) // quarantine for half an hour, power off
 		b.acts, b.trusted = nil, clock
 		b.restart(2 * time.Hour)
-		b.FoundDark(1)
+		b.FoundOff(1)
 		b.pass(time.Minute)
 		b.trusted = true
 		b.pass(30 * time.Second)
@@ -223,7 +223,7 @@ func TestAReleaseThatCannotBeWrittenDownReleasesNothing(t *testing.T) {
 	if err := b.Release(1); err != nil {
 		t.Error(err)
 	}
-	if d := b.memory.kept.Slots[1].Dark; d == nil || d.Left != 0 {
+	if d := b.memory.kept.Slots[1].Rest; d == nil || d.Left != 0 {
 		t.Errorf("a release that holds, and a restart would keep the port dark: %+v", d)
 	}
 	b.pass(10 * time.Second)

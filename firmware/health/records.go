@@ -38,14 +38,14 @@ type SlotRecord struct {
 	Model string      `json:"model,omitempty"`
 	Acts  []ActRecord `json:"acts,omitempty"` // oldest first
 
-	Dark     *DarkRecord `json:"dark,omitempty"`
+	Rest     *RestRecord `json:"rest,omitempty"`
 	Hot      bool        `json:"hot,omitempty"`      // from stop_hot until resume_hot
 	Charging bool        `json:"charging,omitempty"` // from low until high, with windows
 }
 
 // zero tells whether there is nothing to be remembered.
 func (s SlotRecord) zero() bool {
-	return s.Phone == "" && len(s.Acts) == 0 && s.Dark == nil && !s.Hot && !s.Charging
+	return s.Phone == "" && len(s.Acts) == 0 && s.Rest == nil && !s.Hot && !s.Charging
 }
 
 // ActRecord is one act.
@@ -153,7 +153,7 @@ func (k *Keeper) record(s *place) SlotRecord {
 	s.dirty = false
 	now := k.o.Now()
 	wall, trusted := k.o.Wall()
-	r := SlotRecord{Phone: s.phone, Model: s.model, Dark: k.darkRecord(s, now), Hot: s.care.hot, Charging: s.care.charging && k.o.Config.Battery.Windows}
+	r := SlotRecord{Phone: s.phone, Model: s.model, Rest: k.restRecord(s, now), Hot: s.care.hot, Charging: s.care.charging && k.o.Config.Battery.Windows}
 	for _, e := range s.ledger {
 		a := ActRecord{Act: e.rung.String(), Unix: e.unix, How: e.how}
 		if a.Unix == 0 && trusted && e.number != 0 {
@@ -172,15 +172,14 @@ func (k *Keeper) phoneRecord(phone string) PhoneRecord {
 	}
 	q.dirty = false
 	r := PhoneRecord{Level: q.level}
-	left := q.ends - k.o.Now()
-	if q.ends == 0 || left <= 0 {
+	now := k.o.Now()
+	if q.ends == 0 || now >= q.ends {
 		return r
 	}
-	r.By, r.Reason, r.Left, r.Until = q.By, q.Reason, max(1, int64(left/time.Second)), q.until
-	if wall, trusted := k.o.Wall(); trusted {
-		r.Until = wall.Add(left).Unix()
-	}
-	q.dated, q.noted = r.Until != 0, k.o.Now()
+	wall, trusted := k.o.Wall()
+	r.By, r.Reason = q.By, q.Reason
+	r.Left, r.Until = q.record(now, wall, trusted)
+	r.Left = max(1, r.Left) // 0 is none
 	return r
 }
 
@@ -194,8 +193,8 @@ func (k *Keeper) recall(r Remembered, now time.Duration) {
 		s.phone, s.model = record.Phone, record.Model
 		s.care.hot, s.care.charging = record.Hot, record.Charging
 		s.care.note("heat", pick(record.Hot, "battery_hot"), map[string]any{"slot": n})
-		if record.Dark != nil {
-			k.recallDark(s, record.Dark, now)
+		if record.Rest != nil {
+			k.recallRest(s, record.Rest, now)
 		}
 		for _, a := range record.Acts[max(0, len(record.Acts)-ledgerMax):] {
 			rung, ok := rungOf(a.Act)
@@ -210,9 +209,9 @@ func (k *Keeper) recall(r Remembered, now time.Duration) {
 		}
 	}
 	for phone, p := range r.Phones {
-		q := &quarantine{By: p.By, Reason: p.Reason, level: max(0, p.Level), until: p.Until, dated: p.Until != 0}
+		q := &quarantine{By: p.By, Reason: p.Reason, level: max(0, p.Level)}
 		if p.Left > 0 {
-			q.ends = now + time.Duration(min(p.Left, int64(LongestQuarantine/time.Second)))*time.Second
+			q.term = recalled(now, p.Left, p.Until, LongestQuarantine)
 		}
 		k.phones[phone] = q
 		for _, s := range k.slots {
@@ -250,19 +249,20 @@ func (k *Keeper) date(now time.Duration) {
 	}
 	for _, s := range k.slots {
 		past(s.ledger)
-		s.care.dark.date(now, wall)
+		if s.care.rest != nil {
+			s.care.rest.date(now, wall)
+		}
 	}
 	for _, h := range k.hubs {
 		past(h.cycles)
 	}
 	for phone, q := range k.phones {
-		if q.until != 0 && q.ends != 0 {
-			// Never longer than it was to last: the clock may have been set back.
-			left := max(0, min(time.Unix(q.until, 0).Sub(wall), q.ends-now))
-			if q.ends, q.until = now+left, 0; left == 0 {
-				k.end(phone, q) // and the power that it took comes back
-				q.dirty = true
-			}
+		if q.until == 0 || q.ends == 0 {
+			continue
+		}
+		if q.date(now, wall); now >= q.ends {
+			k.end(phone, q) // and the power that it took comes back
+			q.dirty = true
 		}
 	}
 }

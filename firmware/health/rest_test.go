@@ -46,7 +46,7 @@ func TestWhatIsDarkOnPurposeStaysDarkOverARestart(t *testing.T) {
 			b.pass(c.before)
 			b.acts = nil
 			b.restart(c.off)
-			b.FoundDark(1)
+			b.FoundOff(1)
 			b.Wanted(1, c.wanted)
 			b.phones[1] = fine(1)
 			since := b.now
@@ -58,8 +58,8 @@ func TestWhatIsDarkOnPurposeStaysDarkOverARestart(t *testing.T) {
 				t.Fatalf("after %v: %v, %s", b.now-since, b.acts, b.state(1))
 			}
 			b.pass(time.Minute)
-			if b.memory.kept.Slots[1].Dark != nil {
-				t.Errorf("its record says that it is dark: %+v", b.memory.kept.Slots[1].Dark)
+			if b.memory.kept.Slots[1].Rest != nil {
+				t.Errorf("its record says that it is dark: %+v", b.memory.kept.Slots[1].Rest)
 			}
 		})
 	}
@@ -78,7 +78,7 @@ func TestARestOfAnotherConfiguration(t *testing.T) {
 		change(&b.conf.Battery)
 		b.acts = nil
 		b.restart(0)
-		b.FoundDark(1)
+		b.FoundOff(1)
 		b.pass(2 * time.Minute)
 		if b.rungsOf(1) != "wake" {
 			t.Errorf("%s: %v, %s", name, b.acts, b.state(1))
@@ -93,19 +93,19 @@ func TestACrashBetweenARecordAndItsSwitch(t *testing.T) {
 	b.pass(time.Minute)
 	b.Battery(1, charge(80, 300))
 	orders, err := b.Orders()
-	if err != nil || len(orders) != 1 || orders[0].Rung != Rest || b.memory.kept.Slots[1].Dark == nil {
+	if err != nil || len(orders) != 1 || orders[0].Rung != Rest || b.memory.kept.Slots[1].Rest == nil {
 		t.Fatalf("an order to rest is not written down: %v, %v, %+v", orders, err, b.memory.kept.Slots[1])
 	}
 	before := b.memory.kept.Slots[1]
 	b.restart(0) // the port is wanted on
 	b.pass(time.Hour)
-	if len(b.acts) != 0 || b.state(1) != Well || b.memory.kept.Slots[1].Dark != nil {
-		t.Errorf("before the switch: %v, %s, remembered %+v", b.acts, b.state(1), b.memory.kept.Slots[1].Dark)
+	if len(b.acts) != 0 || b.state(1) != Well || b.memory.kept.Slots[1].Rest != nil {
+		t.Errorf("before the switch: %v, %s, remembered %+v", b.acts, b.state(1), b.memory.kept.Slots[1].Rest)
 	}
 	b.memory.kept.Slots[1] = before
 	b.off[1] = true
 	b.restart(0)
-	b.FoundDark(1)
+	b.FoundOff(1)
 	b.pass(2 * time.Hour)
 	if len(b.acts) != 0 || b.state(1) != Resting {
 		t.Errorf("after it: %v, %s", b.acts, b.state(1))
@@ -117,7 +117,7 @@ func TestAPortThatNobodyKnowsTheReasonOf(t *testing.T) {
 	for _, looked := range []bool{true, false} {
 		b := rack(t, 1)
 		b.quiet[1], b.off[1] = !looked, looked
-		b.FoundDark(1)
+		b.FoundOff(1)
 		if orders, err := b.Orders(); err != nil || len(orders) != 0 {
 			t.Errorf("before any look: %v, %v", orders, err)
 		}
@@ -190,11 +190,11 @@ func TestRestartsWithoutAClockDoNotKeepAPortDarkForGood(t *testing.T) {
 		b.pass(30 * time.Minute)
 		b.restart(0)
 		if b.off[1] {
-			b.FoundDark(1)
+			b.FoundOff(1)
 		}
 	}
 	if b.off[1] {
-		t.Errorf("a port that rests for %v is dark after 6.5 h: %+v", b.conf.Battery.RestFor, b.memory.kept.Slots[1].Dark)
+		t.Errorf("a port that rests for %v is dark after 6.5 h: %+v", b.conf.Battery.RestFor, b.memory.kept.Slots[1].Rest)
 	}
 }
 
@@ -211,7 +211,7 @@ func TestRestartsWithoutAClockEndAQuarantine(t *testing.T) {
 		b.pass(20 * time.Minute)
 		b.restart(0)
 		if b.off[1] {
-			b.FoundDark(1)
+			b.FoundOff(1)
 		}
 	}
 	if b.pass(5 * time.Minute); b.off[1] || b.state(1) != Well {
@@ -228,7 +228,7 @@ func TestWhatAPersonHasEndedNoClockDarkensAgain(t *testing.T) {
 	}
 	b.trusted = false
 	b.restart(time.Second)
-	b.FoundDark(1)
+	b.FoundOff(1)
 	b.pass(time.Minute)
 	if b.state(1) != Quarantined {
 		t.Fatalf("it is %s: %v", b.state(1), b.acts)
@@ -243,24 +243,24 @@ func TestWhatAPersonHasEndedNoClockDarkensAgain(t *testing.T) {
 	}
 }
 
-// TestADarkRecordThatIsDamaged keeps a port dark for no longer than what it may be dark for.
-func TestADarkRecordThatIsDamaged(t *testing.T) {
+// TestADamagedRecordOfAPortThatIsDark keeps a port dark for no longer than what it may be dark for.
+func TestADamagedRecordOfAPortThatIsDark(t *testing.T) {
 	for _, c := range []struct {
-		r    DarkRecord
+		r    RestRecord
 		most time.Duration
 	}{
-		{DarkRecord{Why: forBattery, Left: 1 << 62, Until: 1 << 62}, 4 * time.Hour},
-		{DarkRecord{Why: forBattery, Left: 1 << 62, Until: -1 << 62}, 0},
-		{DarkRecord{Why: forBattery, Left: -1 << 62, Until: 1 << 62}, 0},
-		{DarkRecord{Why: forHeat, Left: 1 << 62}, 15 * time.Minute},
-		{DarkRecord{Why: "of a later version", Left: 3600}, 0},
-		{DarkRecord{Left: 3600}, 0},
+		{RestRecord{Why: forBattery, Left: 1 << 62, Until: 1 << 62}, 4 * time.Hour},
+		{RestRecord{Why: forBattery, Left: 1 << 62, Until: -1 << 62}, 0},
+		{RestRecord{Why: forBattery, Left: -1 << 62, Until: 1 << 62}, 0},
+		{RestRecord{Why: forHeat, Left: 1 << 62}, 15 * time.Minute},
+		{RestRecord{Why: "of a later version", Left: 3600}, 0},
+		{RestRecord{Left: 3600}, 0},
 	} {
 		b := rack(t, 1, windows)
-		b.memory.kept = Remembered{map[int]SlotRecord{1: {Phone: "serial:S1", Dark: &c.r}}, map[string]PhoneRecord{}}
+		b.memory.kept = Remembered{map[int]SlotRecord{1: {Phone: "serial:S1", Rest: &c.r}}, map[string]PhoneRecord{}}
 		b.off[1] = true
 		b.restart(time.Second)
-		b.FoundDark(1)
+		b.FoundOff(1)
 		if c.most > 0 {
 			if b.pass(c.most - time.Minute); len(b.acts) > 0 {
 				t.Errorf("%+v: %v", c.r, b.acts)
