@@ -24,10 +24,10 @@ type absent struct {
 	open func(ctx context.Context, address string) (net.Listener, error) // nil: the kernel
 
 	mu  sync.Mutex
-	all map[string]bool // guarded by mu
+	all map[string]bool // those that are missing; guarded by mu
 }
 
-// listen opens an address. One that this machine does not have yet is waited for until ctx ends, which is no failure of what is to be
+// listen opens an address for what is to be served. One that this machine does not have yet is waited for until ctx ends, which is no failure of what is to be
 // served there. One that cannot be had for another reason is tried again by the supervisor.
 func (a *absent) listen(ctx context.Context, log *slog.Logger, what, address string) (net.Listener, error) {
 	open := a.open
@@ -45,6 +45,8 @@ func (a *absent) listen(ctx context.Context, log *slog.Logger, what, address str
 			return l, nil
 		case errors.Is(err, syscall.EADDRINUSE):
 			return nil, fmt.Errorf("%s cannot be served because another program has the address %s: end that program, or choose another address: %w", what, address, err)
+		case errors.Is(err, syscall.EACCES):
+			return nil, fmt.Errorf("%s cannot be served because %s needs root or CAP_NET_BIND_SERVICE: give rackd that, or choose a port from 1024 on: %w", what, address, err)
 		case !errors.Is(err, syscall.EADDRNOTAVAIL):
 			return nil, fmt.Errorf("%s cannot be served: %w", what, err)
 		}
