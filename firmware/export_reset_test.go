@@ -25,7 +25,7 @@ func Press(r *Rack, a button.Act) { r.care.pressed(context.Background(), a) }
 // WatchButton reads a rack's button, with a light of the rack and its actions.
 func WatchButton(ctx context.Context, pin conn.PinIn, light *led.Light, actions *action.Registry) error {
 	c := &care{
-		rack: &Rack{actions: actions}, log: slog.New(slog.DiscardHandler), hands: &occupied{why: map[int]string{}}, lights: map[int]lights{0: {light}},
+		rack: &Rack{actions: actions}, log: slog.New(slog.DiscardHandler), hands: &occupied{}, lights: map[int]lights{0: {light}},
 	}
 	return c.watchButton(ctx, pin)
 }

@@ -19,7 +19,7 @@ const (
 	inside   = "maintenance" // hands may be inside
 	darkened = "power"       // somebody has switched it off, until somebody switches it on
 
-	separator = "+" // between both, in this order
+	separator = "+" // between both on disk
 )
 
 // occupied notes which slots people want left alone, 0 for the whole rack. It outlives a restart: hands may still be inside.
@@ -27,13 +27,13 @@ type occupied struct {
 	bucket notes
 	keeper *health.Keeper
 
-	saving sync.Mutex // held from reading a reason until its change is on disk; before mu
+	saving sync.Mutex // held from reading reasons until their change is on disk; before mu
 
 	mu  sync.Mutex
-	why map[int]string // guarded by mu
+	why map[int][]string // reasons of a slot, in order; replaced, never changed. Guarded by mu
 }
 
-// notes is where they are kept; *store.Bucket is one.
+// notes is where the reasons are kept; *store.Bucket is one.
 type notes interface {
 	View(fn func(*bolt.Bucket) error) error
 	Update(fn func(*bolt.Bucket) error) error
@@ -45,11 +45,11 @@ func (r *Rack) openHands(keeper *health.Keeper) (*occupied, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &occupied{bucket: bucket, keeper: keeper, why: map[int]string{}}
+	o := &occupied{bucket: bucket, keeper: keeper, why: map[int][]string{}}
 	err = bucket.View(func(b *bolt.Bucket) error {
 		return b.ForEach(func(k, v []byte) error {
 			if n, err := strconv.Atoi(string(k)); err == nil {
-				o.why[n] = string(v)
+				o.why[n] = strings.Split(string(v), separator)
 			}
 			return nil
 		})
@@ -60,7 +60,7 @@ func (r *Rack) openHands(keeper *health.Keeper) (*occupied, error) {
 	for n := range o.why {
 		o.tell(n)
 	}
-	if r.power != nil && o.why[0] != "" {
+	if r.power != nil && len(o.why[0]) > 0 {
 		r.power.SetMaintenance(true)
 	}
 	return o, nil
@@ -74,17 +74,18 @@ func (o *occupied) set(slot int, reason string, is bool) error {
 	before := o.noted(slot)
 	why := without(before, reason)
 	if is {
-		why = strings.Trim(min(why, reason)+separator+max(why, reason), separator)
+		why = append(why, reason)
+		slices.Sort(why)
 	}
-	if why == before {
+	if slices.Equal(why, before) {
 		return nil
 	}
 	key := []byte(strconv.Itoa(slot))
 	err := o.bucket.Update(func(b *bolt.Bucket) error {
-		if why == "" {
+		if len(why) == 0 {
 			return b.Delete(key)
 		}
-		return b.Put(key, []byte(why))
+		return b.Put(key, []byte(strings.Join(why, separator)))
 	})
 	if err != nil {
 		return fmt.Errorf("write down that slot %d is left alone: %w", slot, err)
@@ -93,11 +94,10 @@ func (o *occupied) set(slot int, reason string, is bool) error {
 	return nil
 }
 
-func (o *occupied) apply(slot int, why string) {
+// apply has reasons count for this process.
+func (o *occupied) apply(slot int, why []string) {
 	o.mu.Lock()
-	if o.why[slot] = why; why == "" {
-		delete(o.why, slot)
-	}
+	o.why[slot] = why
 	o.mu.Unlock()
 	o.tell(slot)
 }
@@ -117,9 +117,9 @@ func (o *occupied) overlook(slot int, reason string) {
 	o.apply(slot, without(o.noted(slot), reason))
 }
 
-// without are reasons but for one.
-func without(reasons, one string) string {
-	return strings.Join(slices.DeleteFunc(strings.Split(reasons, separator), func(r string) bool { return r == "" || r == one }), separator)
+// without are reasons but for one, in a slice of their own.
+func without(reasons []string, one string) []string {
+	return slices.DeleteFunc(slices.Clone(reasons), func(r string) bool { return r == one })
 }
 
 // tell has the keeper of the slots' health know.
@@ -128,7 +128,7 @@ func (o *occupied) tell(slot int) {
 	o.keeper.Dark(slot, o.has(slot, darkened))
 }
 
-func (o *occupied) noted(slot int) string {
+func (o *occupied) noted(slot int) []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.why[slot]
@@ -136,11 +136,13 @@ func (o *occupied) noted(slot int) string {
 
 // has tells whether there is such a reason to leave a slot, or for 0 the rack, alone.
 func (o *occupied) has(slot int, reason string) bool {
-	return slices.Contains(strings.Split(o.noted(slot), separator), reason)
+	return slices.Contains(o.noted(slot), reason)
 }
 
 // of tells why a slot, or for 0 the rack, is left alone, for people: the hands when there are more reasons; "" if it is not.
 func (o *occupied) of(slot int) string {
-	first, _, _ := strings.Cut(o.noted(slot), separator)
-	return first
+	if why := o.noted(slot); len(why) > 0 {
+		return why[0]
+	}
+	return ""
 }
