@@ -180,8 +180,8 @@ func (c *care) pressed(ctx context.Context, a button.Act) {
 // ask calls an action for the button. What comes of it is logged.
 func (c *care) ask(ctx context.Context, name string, args any) {
 	raw, err := json.Marshal(args)
-	if err != nil {
-		c.log.Error("the button", "err", err) // plain fields: it does not happen
+	if err != nil { // of plain fields: it does not happen
+		c.log.Error("what the button asks for cannot be written as JSON", "action", name, "err", err)
 		return
 	}
 	c.rack.actions.Call(ctx, action.Button, name, raw, action.Pipes{})

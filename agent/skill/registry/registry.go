@@ -41,9 +41,9 @@ type Registry struct {
 	o Options
 
 	changing sync.Mutex        // held while a change goes to disk, so that changes are checked against each other
-	mu       sync.RWMutex      // guards skills
+	mu       sync.RWMutex      // guards skills and aside
 	skills   map[string]*Skill // replaced, never changed, so that a reader's copy stays whole
-	aside    map[string]bool   // skills whose records could not be read; guarded by mu
+	aside    map[string]bool   // skills that rows were set aside of: their records could not be read
 
 	discovery discovery
 }
