@@ -158,6 +158,58 @@ func TestOpenstf842_AHubIsCycledForTwoLostSlots(t *testing.T) {
 }
 
 // STF README: a whole group that dies at once shares a hub.
+// TestTwoPhonesThatDieTogetherWaitForEachOther: the looks at them come one after the other, and a hub that can be switched alone has no
+// other rung. Neither is in quarantine before it was tried.
+func TestTwoPhonesThatDieTogetherWaitForEachOther(t *testing.T) {
+	for after := time.Duration(0); after < 30*time.Second; after += 5 * time.Second {
+		t.Run(after.String(), func(t *testing.T) {
+			b := rack(t, 4, func(b *bench) {
+				for i := range b.places {
+					b.places[i].PortPower = false
+				}
+			})
+			b.pass(time.Minute + after)
+			b.phones[1], b.phones[3] = gone(1), gone(3)
+			for range 120 {
+				b.pass(time.Second)
+				if cycled := slices.ContainsFunc(b.acts, func(act string) bool { return strings.Contains(act, "hub_cycle") }); cycled {
+					return
+				}
+				for _, n := range []int{1, 3} {
+					if b.state(n) == Quarantined {
+						t.Fatalf("slot %d is in quarantine at %v: %v", n, b.now, b.acts)
+					}
+				}
+			}
+			t.Errorf("the hub is not cycled: %v", b.acts)
+		})
+	}
+}
+
+// TestADoubtAboutANeighbourIsWaitedForWithABound: each look at it is another one, and none is confirmed.
+func TestADoubtAboutANeighbourIsWaitedForWithABound(t *testing.T) {
+	b := rack(t, 2, func(b *bench) {
+		for i := range b.places {
+			b.places[i].PortPower = false
+		}
+	})
+	b.pass(time.Minute)
+	looks := 0
+	b.phones[1], b.phones[2] = gone(1), func() Look {
+		if looks++; looks%2 == 1 {
+			return gone(2)()
+		}
+		return Look{Bus: BusFailed}
+	}
+	patience := b.conf.Ladder.Patience.of()
+	if b.pass(patience); b.state(1) != Recovering {
+		t.Errorf("after %v slot 1 is %s", patience, b.state(1))
+	}
+	if b.pass(5 * time.Minute); b.state(1) != Quarantined || len(b.acts) != 0 {
+		t.Errorf("then it is %s, %v", b.state(1), b.acts)
+	}
+}
+
 func TestAHubThatLosesAllItsPhonesIsNamed(t *testing.T) {
 	b := rack(t, 8)
 	b.pass(time.Minute)

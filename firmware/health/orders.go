@@ -145,10 +145,11 @@ func (k *Keeper) nextRung(s *place, now time.Duration) (Rung, answer) {
 		if rung < s.ladder.from || rung == s.ladder.from && s.ladder.tries >= step.Tries {
 			continue
 		}
-		switch {
-		case !k.applies(s, rung), k.today(s, rung, now) >= step.PerDay:
+		if k.today(s, rung, now) >= step.PerDay {
 			continue
-		case rung == HubCycle && !k.hubIsFree(s.hub):
+		}
+		applies := k.applies(s, rung)
+		if rung == HubCycle && (applies && !k.hubIsFree(s.hub) || !applies && s.HubPower && k.mayFollow(s)) {
 			if s.ladder.waits == 0 {
 				s.ladder.waits = now
 			}
@@ -158,9 +159,18 @@ func (k *Keeper) nextRung(s *place, now time.Duration) (Rung, answer) {
 			}
 			continue
 		}
-		return rung, try
+		if applies {
+			return rung, try
+		}
 	}
 	return 0, none
+}
+
+// mayFollow tells whether the hub may be about to lose a second slot: the last look at a neighbour says so, and is not confirmed yet.
+func (k *Keeper) mayFollow(s *place) bool {
+	return slices.ContainsFunc(s.hub.slots, func(other *place) bool {
+		return other != s && other.care.power && other.seen.is.lost() && other.confirmed != other.seen.is
+	})
 }
 
 // applies tells whether a rung makes sense for what was seen.
