@@ -27,9 +27,7 @@ func (l *leap) use(o *firmware.Options) { o.Clock = l.now }
 
 // charging reads batteries all the time, and charges by switching ports that cut VBUS.
 func charging(o *firmware.Options) {
-	for _, out := range o.Outlets {
-		out.Switch.(*socket).vbus = true
-	}
+	cutting(o)
 	o.Config.Health.Battery.Interval = health.Duration(100 * time.Millisecond)
 	o.Config.Health.Battery.Windows = true
 }

@@ -146,15 +146,8 @@ func TestWhatTheButtonAsksForIsWrittenDown(t *testing.T) {
 	t.Parallel()
 	log := &lockedText{}
 	b, _ := newPorts(t, nil, func(o *firmware.Options) { o.Logger = slog.New(slog.NewTextHandler(log, nil)) })
-	maintained := func() bool {
-		var st action.RackStatus
-		if err := b.Call(t.Context(), "rack_status", nil, &st); err != nil {
-			t.Fatal(err)
-		}
-		return st.Maintenance
-	}
 	for _, want := range []bool{true, false} {
-		if firmware.Press(b.rack, button.Maintenance); maintained() != want {
+		if firmware.Press(b.rack, button.Maintenance); b.status().Maintenance != want {
 			t.Errorf("maintenance is not %v", want)
 		}
 	}

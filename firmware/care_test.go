@@ -44,6 +44,21 @@ func (b *bench) slots() []action.SlotHealth {
 	return all.Slots
 }
 
+// status asks how the rack is.
+func (b *bench) status() (st action.RackStatus) {
+	b.t.Helper()
+	if err := b.Call(b.t.Context(), "rack_status", nil, &st); err != nil {
+		b.t.Fatal(err)
+	}
+	return st
+}
+
+// says tells whether the rack has a finding whose reason contains text.
+func (b *bench) says(code, text string) bool {
+	b.t.Helper()
+	return slices.ContainsFunc(b.status().Findings, func(s action.Saying) bool { return s.Code == code && strings.Contains(s.Why, text) })
+}
+
 // health waits until a slot is in a state.
 func (b *bench) health(slot int, state health.State) action.SlotHealth {
 	b.t.Helper()

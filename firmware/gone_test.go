@@ -174,14 +174,9 @@ func TestAHubIsCycledFromThePage(t *testing.T) {
 // TestThePageSaysSoWithin2sWhenItsOwnCycleTakesAPhoneAway: asked for on the page itself, with the PIN.
 func TestThePageSaysSoWithin2sWhenItsOwnCycleTakesAPhoneAway(t *testing.T) {
 	serve, v := withPage(t, io.Discard)
-	b, ports := newPorts(t, nil, onBoard(t, usbBoard+"[[hub]]\nname = \"A\"\npath = \"1-1\"\npower = \"ports\"\n"), serve, unhurried, func(o *firmware.Options) {
+	b, ports := newPorts(t, nil, onBoard(t, usbBoard+"[[hub]]\nname = \"A\"\npath = \"1-1\"\npower = \"ports\"\n"), serve, unhurried, cutting, func(o *firmware.Options) {
 		o.Config.Health.Ladder.OffTime = health.Duration(4 * time.Second) // so that it is not over before it is seen
 	})
-	for _, p := range ports {
-		p.mu.Lock()
-		p.vbus = true
-		p.mu.Unlock()
-	}
 	b.health(1, health.Well)
 	b.health(2, health.Well)
 	v.signIn("kim")

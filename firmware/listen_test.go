@@ -1,11 +1,9 @@
 package firmware_test
 
 import (
-	"slices"
 	"testing"
 
 	"phonerack/firmware"
-	"phonerack/firmware/action"
 )
 
 // TestAPageWhoseAddressIsLateIsNoCrash: the rack says which address it is.
@@ -14,19 +12,9 @@ func TestAPageWhoseAddressIsLateIsNoCrash(t *testing.T) {
 	b := newBench(t, 1)
 	b.config.Page.Listen = []string{"192.0.2.77:8080"} // documentation's: no machine has it
 	b.start()
-	codes := func() (all []string) {
-		var st action.RackStatus
-		if err := b.Call(t.Context(), "rack_status", nil, &st); err != nil {
-			t.Fatal(err)
-		}
-		for _, f := range st.Findings {
-			all = append(all, f.Code)
-		}
-		return all
-	}
-	b.within("the finding", func() bool { return slices.Contains(codes(), "address_missing") })
-	if slices.Contains(codes(), "service_crashing") {
-		t.Errorf("a part crashes: %v", codes())
+	b.within("the finding", func() bool { return b.says("address_missing", "192.0.2.77:8080") })
+	if b.says("service_crashing", "") {
+		t.Errorf("a part crashes: %+v", b.status().Findings)
 	}
 	for _, part := range firmware.SourceOf(b.rack).Snapshot().Services {
 		if part.Restarts != 0 {

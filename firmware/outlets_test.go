@@ -88,6 +88,13 @@ type still struct{}
 
 func (still) Generation(string) (int, bool) { return 1, true }
 
+// cutting has ports that cut VBUS when they are switched.
+func cutting(o *firmware.Options) {
+	for _, out := range o.Outlets {
+		out.Switch.(*socket).vbus = true
+	}
+}
+
 // newPorts makes a bench of two phones at ports that can be switched, which are well unless faults say otherwise.
 func newPorts(t *testing.T, faults map[int]phonesim.Faults, change ...func(*firmware.Options)) (*bench, map[int]*socket) {
 	c := newCable()

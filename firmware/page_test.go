@@ -256,12 +256,7 @@ func TestEachActOfThePageIsTheActionOfItsName(t *testing.T) {
 	t.Parallel()
 	var log lockedText
 	serve, v := withPage(t, &log)
-	b, ports := newPorts(t, nil, serve)
-	for _, p := range ports {
-		p.mu.Lock()
-		p.vbus = true
-		p.mu.Unlock()
-	}
+	b, ports := newPorts(t, nil, serve, cutting)
 	b.health(1, health.Well)
 	b.health(2, health.Well)
 	if code, body := v.act("power_cycle", 1); code != http.StatusUnauthorized {

@@ -52,13 +52,7 @@ func TestThresholdsOfTheControllerCountAtTheNextCheck(t *testing.T) {
 	next.Health.Phone.StorageFree, next.Health.Ladder.Enabled = 77, false
 	b.read = func() (*config.Config, error) { return &next, nil }
 	b.start()
-	full := func() bool {
-		var st action.RackStatus
-		if err := b.Call(t.Context(), "rack_status", nil, &st); err != nil {
-			t.Fatal(err)
-		}
-		return slices.ContainsFunc(st.Findings, func(f action.Saying) bool { return f.Code == "disk_full" })
-	}
+	full := func() bool { return b.says("disk_full", "") }
 	if full() {
 		t.Error("a disk that nothing is asked of is called full")
 	}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"phonerack/firmware"
-	"phonerack/firmware/action"
 	"phonerack/firmware/health"
 	"phonerack/hal/gpio/gpiotest"
 	"phonerack/hal/led"
@@ -48,11 +47,7 @@ func TestUnderVoltageAndOverCurrentReachStatusAndLight(t *testing.T) {
 		}
 	})
 	found := func() (codes []string) {
-		var st action.RackStatus
-		if err := b.Call(t.Context(), "rack_status", nil, &st); err != nil {
-			t.Fatal(err)
-		}
-		for _, f := range st.Findings {
+		for _, f := range b.status().Findings {
 			if f.Code == "under_voltage" || f.Code == "hub_overload" {
 				codes = append(codes, f.Code)
 			}

@@ -70,13 +70,7 @@ func TestTheLightAndTheButtonOfABoard(t *testing.T) {
 	text := lineBoard + "[[led]]\nname = \"rack\"\nlight = { line = \"GREEN\" }\n[button]\nline = \"BUTTON\"\nactive_low = true\n"
 	kernel.Drive("BUTTON", true)
 	b := newUSBBench(t, newCable(), hasty, onBoard(t, text), func(o *firmware.Options) { o.GPIO, o.Hubs = kernel, still{} })
-	maintenance := func() bool {
-		var st action.RackStatus
-		if err := b.Call(t.Context(), "rack_status", nil, &st); err != nil {
-			t.Fatal(err)
-		}
-		return st.Maintenance
-	}
+	maintenance := func() bool { return b.status().Maintenance }
 	b.within("a light", func() bool { return kernel.State("GREEN") == gpiotest.High })
 	time.Sleep(300 * time.Millisecond) // the button is read, and is up
 	kernel.Drive("BUTTON", false)

@@ -144,11 +144,7 @@ func (b *signBench) withBrowser(path, serial, pin string) *simPhone {
 
 func (b *signBench) way() action.Way {
 	b.t.Helper()
-	var st action.RackStatus
-	if err := b.Call(b.t.Context(), "rack_status", nil, &st); err != nil {
-		b.t.Fatal(err)
-	}
-	return st.Way
+	return b.status().Way
 }
 
 func (b *signBench) sign(args action.SignArgs) (action.Sign, error) {
@@ -442,11 +438,5 @@ func TestARackWhoseNamesAreDisputedSaysSo(t *testing.T) {
 	if urls := strings.Join(b.way().URLs, " "); urls != fmt.Sprintf("http://192.0.2.7:%d/ http://169.254.7.9:%d/", b.port, b.port) {
 		t.Errorf("the page is at %s", urls)
 	}
-	b.within("a finding", func() bool {
-		var st action.RackStatus
-		if err := b.Call(t.Context(), "rack_status", nil, &st); err != nil {
-			t.Fatal(err)
-		}
-		return slices.ContainsFunc(st.Findings, func(s action.Saying) bool { return s.Code == "name_disputed" && strings.Contains(s.Why, "bench.local") })
-	})
+	b.within("a finding", func() bool { return b.says("name_disputed", "bench.local") })
 }

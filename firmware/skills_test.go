@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -101,13 +100,7 @@ func TestARackStartsWithoutASkillThatCannotBeRead(t *testing.T) {
 	if err := b.Call(t.Context(), "skill_show", action.SkillArgs{Name: "local/good"}, nil); err != nil {
 		t.Errorf("the other skill: %v", err)
 	}
-	named := func() bool {
-		var st action.RackStatus
-		if err := b.Call(t.Context(), "rack_status", nil, &st); err != nil {
-			t.Fatal(err)
-		}
-		return slices.ContainsFunc(st.Findings, func(s action.Saying) bool { return s.Code == "skill_set_aside" && strings.Contains(s.Why, "local/bad") })
-	}
+	named := func() bool { return b.says("skill_set_aside", "local/bad") }
 	b.within("the finding", named)
 	if err := b.Call(t.Context(), "skill_remove", action.SkillArgs{Name: "local/bad"}, nil); err != nil {
 		t.Error(err)
