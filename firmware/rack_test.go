@@ -161,28 +161,18 @@ func newBench(t *testing.T, phones int) *bench {
 
 func (b *bench) start() {
 	b.t.Helper()
-	ready := make(chan struct{})
 	log := b.log
 	if log == nil {
 		log = logger(b.t)
 	}
 	o := firmware.Options{
-		Config: b.config, Planner: b.planner, Logger: log, Level: b.level, ReadConfig: b.read, OnReady: func() { close(ready) },
+		Config: b.config, Planner: b.planner, Logger: log, Level: b.level, ReadConfig: b.read,
 		ADB: b.adb, Clock: b.clock, StoreSize: b.room,
 	}
 	if b.change != nil {
 		b.change(&o)
 	}
-	rack, err := firmware.New(o)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	b.rack = rack
-	var ctx context.Context
-	ctx, b.cancel = context.WithCancel(context.Background())
-	b.ended = make(chan error, 1)
-	go func() { b.ended <- rack.Run(ctx) }()
-	<-ready
+	b.run(o)
 	b.t.Cleanup(func() { b.stop() })
 }
 

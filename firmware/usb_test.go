@@ -142,8 +142,13 @@ func (b *bench) run(o firmware.Options) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- rack.Run(ctx) }()
-	<-ready
 	b.rack, b.cancel, b.ended = rack, cancel, ended
+	select {
+	case <-ready:
+	case err := <-ended:
+		b.cancel = nil
+		b.t.Fatalf("the rack ends before it is ready: %v", err)
+	}
 }
 
 func TestPhonesOnTheBus(t *testing.T) {

@@ -122,9 +122,7 @@ func (d *desk) changes(t *testing.T) {
 	d.Open(t, "/")
 	d.Until(t, "true")
 	js[bool](t, d, "document.getElementById('s-20').focus(), true")
-	for d.streams.Load() == 0 {
-		time.Sleep(10 * time.Millisecond)
-	}
+	d.streaming(t, 1)
 	d.rack.Change(func(s *status.Snapshot) {
 		s.Slots[19].State, s.Slots[19].Main = health.NeedsHands, health.Finding{Code: "unauthorized", Args: map[string]any{"slot": 20}}
 	})
@@ -145,9 +143,7 @@ func (d *desk) changes(t *testing.T) {
 func (d *desk) written(t *testing.T) {
 	d.signIn(t)
 	d.Open(t, "/slot/20")
-	for d.streams.Load() == 0 {
-		time.Sleep(10 * time.Millisecond)
-	}
+	d.streaming(t, 1)
 	d.Do(t, chromedp.SetValue(chromedp.CSS("#minutes"), "480"), chromedp.SendKeys(chromedp.CSS("#reason"), "cable"))
 	js[bool](t, d, "document.activeElement.blur(), true")
 	d.rack.Change(func(s *status.Snapshot) {
@@ -163,22 +159,24 @@ func (d *desk) written(t *testing.T) {
 	d.signOut(t)
 }
 
-func (d *desk) hidden(t *testing.T) {
-	d.Open(t, "/")
-	wait := func(want int32) {
-		t.Helper()
-		for start := time.Now(); d.streams.Load() != want; time.Sleep(10 * time.Millisecond) {
-			if time.Since(start) > browsertest.Step {
-				t.Fatalf("%d streams, want %d", d.streams.Load(), want)
-			}
+// streaming waits until so many streams of events are open.
+func (d *desk) streaming(t *testing.T, want int32) {
+	t.Helper()
+	for start := time.Now(); d.streams.Load() != want; time.Sleep(10 * time.Millisecond) {
+		if time.Since(start) > browsertest.Step {
+			t.Fatalf("%d streams, want %d", d.streams.Load(), want)
 		}
 	}
-	wait(1)
+}
+
+func (d *desk) hidden(t *testing.T) {
+	d.Open(t, "/")
+	d.streaming(t, 1)
 	hide := `Object.defineProperty(document, 'hidden', { configurable: true, get: () => %v }); document.dispatchEvent(new Event('visibilitychange'))`
 	js[bool](t, d, fmt.Sprintf(hide, true))
-	wait(0)
+	d.streaming(t, 0)
 	js[bool](t, d, fmt.Sprintf(hide, false))
-	wait(1)
+	d.streaming(t, 1)
 }
 
 func (d *desk) wrongPIN(t *testing.T) {
