@@ -83,7 +83,7 @@ func (a *attempt) picture() []byte {
 	}
 	marked, err := a.scene.Marked(touchable)
 	if err != nil {
-		a.log.Warn("nothing is drawn on the picture", "error", err)
+		a.log.Warn("nothing is drawn on the picture", "err", err)
 		return a.scene.Picture.JPEG
 	}
 	return marked

@@ -45,7 +45,7 @@ func (a *attempt) look(ctx context.Context, want perception.Want) (*perception.S
 		if r, ok := errors.AsType[*wire.Refusal](err); ok && final(r.Code) {
 			return nil, r
 		}
-		a.log.Warn("observation failed", "try", n, "error", err)
+		a.log.Warn("observation failed", "try", n, "err", err)
 		if n >= a.limits.Observations || sleep(inner, lookPause*time.Duration(n)) != nil {
 			if ctx.Err() != nil {
 				return nil, a.whyEnded(ctx)

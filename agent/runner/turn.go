@@ -95,7 +95,7 @@ func (a *attempt) execute(ctx context.Context, step *Step, d planner.Decision) (
 	if !a.again(d, out, err, a.looks != looks) || sleep(ctx, lookPause) != nil {
 		return out, err
 	}
-	a.log.Warn("act is repeated", "tool", d.Tool, "error", err)
+	a.log.Warn("act is repeated", "tool", d.Tool, "err", err)
 	step.Retried = true
 	wrote := out.Wrote
 	out, err = a.tools.Execute(ctx, a.env(), d)

@@ -168,7 +168,7 @@ func (w *Watcher) report(faults map[string]error, err error) {
 	switch {
 	case now == w.fault:
 	case now != "":
-		w.opts.Logger.Warn("some USB devices cannot be read", "error", now)
+		w.opts.Logger.Warn("some USB devices cannot be read", "err", now)
 	default:
 		w.opts.Logger.Info("all USB devices can be read again")
 	}
@@ -190,7 +190,7 @@ func (w *Watcher) hear(ctx context.Context) {
 func (w *Watcher) hearOnce(ctx context.Context) {
 	source, err := w.opts.listen()
 	if err != nil {
-		w.opts.Logger.Warn("no kernel events: plugs are noticed by re-reading only", "every", w.opts.Reread, "error", err)
+		w.opts.Logger.Warn("no kernel events: plugs are noticed by re-reading only", "every", w.opts.Reread, "err", err)
 		return
 	}
 	stop := context.AfterFunc(ctx, func() { source.close() })
@@ -202,7 +202,7 @@ func (w *Watcher) hearOnce(ctx context.Context) {
 	for {
 		if err := source.wait(); err != nil {
 			if ctx.Err() == nil {
-				w.opts.Logger.Warn("kernel events ended", "error", err)
+				w.opts.Logger.Warn("kernel events ended", "err", err)
 			}
 			return
 		}
