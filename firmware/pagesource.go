@@ -118,6 +118,7 @@ func (p *pageSource) slots(f feeds) []status.Slot {
 		s := status.Slot{
 			Number: st.Slot, Label: state.Label, Port: state.Port, State: st.State, Since: now - st.Since, Main: st.Main, Others: st.Others,
 			Power: powerOf(st.Slot, f), Hands: r.care.hands.has(st.Slot, inside), Phone: p.phone(st.Slot, state, l, now), Task: tasks[st.Slot],
+			Lit: len(r.care.lights[0])+len(r.care.lights[st.Slot]) > 0,
 		}
 		if st.State == health.Recovering {
 			s.Rung = st.Rung

@@ -35,7 +35,7 @@ type form func(name string) string
 
 // acts are all that the page does.
 var acts = []act{
-	{name: "identify", action: "identify", slot: true, note: darkScreen, args: always("seconds", identifySeconds)},
+	{name: "identify", action: "identify", slot: true, why: unlit, note: darkScreen, args: always("seconds", identifySeconds)},
 	{name: "sign", action: "sign", slot: true, why: unready},
 	{name: "power_cycle", action: "power_cycle", slot: true, danger: true, why: powerless, note: lying},
 	{name: "hub_cycle", action: "power_cycle", slot: true, danger: true, when: fedByHub, why: hubless, args: always("hub", true)},
@@ -149,6 +149,14 @@ func unready(snap Snapshot, s *Slot) string {
 		return "why.leased"
 	}
 	return ""
+}
+
+// unlit is what is against showing where a slot is that has its phone's screen alone for it.
+func unlit(snap Snapshot, s *Slot) string {
+	if s.Lit {
+		return ""
+	}
+	return unready(snap, s)
 }
 
 // darkScreen is why only lights show where a slot is.

@@ -82,6 +82,7 @@ func TestActs(t *testing.T) {
 func TestActsThatAreNotDone(t *testing.T) {
 	hands := func(s *status.Snapshot) { s.Rack.Maintenance = true }
 	none := func(*status.Snapshot) {}
+	dark := func(s *status.Snapshot) { s.Slots[11].Lit, s.Slots[12].Lit = false, false }
 	for _, c := range []struct {
 		name, form string
 		change     func(*status.Snapshot)
@@ -92,6 +93,8 @@ func TestActsThatAreNotDone(t *testing.T) {
 		{"a hub of which somebody has a phone", "act=hub_cycle&slot=22", func(s *status.Snapshot) { s.Slots[23].Lease = s.Slots[11].Lease }, 409, "Somebody has a phone of this hub."},
 		{"a hub with hands in another slot", "act=hub_cycle&slot=22", func(s *status.Snapshot) { s.Slots[23].Hands = true }, 409, "Hands are in a slot of this hub"},
 		{"a hub in maintenance of the rack", "act=hub_cycle&slot=22", hands, 409, "Maintenance is on"},
+		{"a busy phone that no light could show", "act=identify&slot=12", dark, 409, "Slot 12 is busy because it is held by task"},
+		{"an absent phone that no light could show", "act=identify&slot=13", dark, 409, "The phone is not ready."},
 		{"a sign where no phone is", "act=sign&slot=13", none, 409, "The phone is not ready."},
 		{"a slot that is leased", "act=power_cycle&slot=12", none, 409, "Slot 12 is busy because it is held by task"},
 		{"maintenance of the rack", "act=power_cycle&slot=3", hands, 409, "Maintenance is on"},

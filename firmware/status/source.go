@@ -147,6 +147,7 @@ type Slot struct {
 	Outlet    *Outlet          `json:"outlet,omitempty"` // of its port; nil if that cannot be switched by itself
 	Fed       string           `json:"fed_by,omitempty"` // hub whose power can be switched as a whole, and is this slot's too; "" for none
 	Hands     bool             `json:"hands,omitempty"`  // it is in maintenance by itself
+	Lit       bool             `json:"lit,omitempty"`    // a light can show where it is: the rack's, or an LED of its own
 }
 
 // Power is what a slot's port is wanted to have.

@@ -74,7 +74,7 @@ var diagnoses = []string{"no_phone", "booting", "fine", "fine", "hung", "unautho
 func slot(n int) status.Slot {
 	s := status.Slot{
 		Number: n + 1, Label: fmt.Sprintf("%c%d", 'A'+n/10, n%10+1), Row: n/10 + 1, Column: n%10 + 1, Hub: string(rune('A' + n/7)), Port: fmt.Sprintf("1-1.%d.%d", n/7+1, n%7+1),
-		State: health.Well, Since: 3 * time.Hour, Power: status.PowerOn, PowerActs: n%7 != 6,
+		State: health.Well, Since: 3 * time.Hour, Power: status.PowerOn, PowerActs: n%7 != 6, Lit: true,
 	}
 	s.Outlet = &status.Outlet{Cut: power.LeavesBus}
 	if !s.PowerActs {
