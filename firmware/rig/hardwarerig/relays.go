@@ -217,14 +217,14 @@ func (r *Relays) fail(err error) {
 	r.err = errors.Join(r.err, err)
 }
 
-// Changes are those of the lines and ports that feed phones, and with others those of the rest, from the start on.
+// Changes are those that keep picks, of lines and of ports' power, from the start on.
 func (r *Relays) Changes(keep func(rig.Change) bool) []rig.Change {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(r.changes), func(c rig.Change) bool { return !keep(c) })
 }
 
-// Wait waits for the first change of a kind after the first n of it.
+// Wait waits for the first change that keep picks after the first n of them.
 func (r *Relays) Wait(ctx context.Context, n int, keep func(rig.Change) bool) (rig.Change, error) {
 	for {
 		r.mu.Lock()

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"phonerack/firmware/action"
@@ -26,7 +25,7 @@ func Ask(ctx context.Context, r Rack, result any, args ...string) error {
 	exit, err := r.Ctl(ctx, &out, append(slices.Clone(args), "--json")...)
 	switch {
 	case err != nil:
-		return fmt.Errorf("rackctl %v: %w", args, err)
+		return fmt.Errorf("rackctl %v: %w\n%.2000s", args, err, &out)
 	case exit != 0:
 		return fmt.Errorf("rackctl %v ended with exit code %d: %.2000s", args, exit, &out)
 	case result == nil:
@@ -87,8 +86,11 @@ func Acts(s action.SlotHealth) (all []string) {
 // Sh runs a shell command on the board and gives what it wrote, standard error included. An exit code other than 0 is an error.
 func (b *Board) Sh(ctx context.Context, command string) (string, error) {
 	out, exit, err := b.Run(ctx, "exec 2>&1; "+command)
-	if err == nil && exit != 0 {
-		err = fmt.Errorf("%s: exit code %d: %s", command, exit, strings.TrimSpace(out))
+	switch {
+	case err != nil:
+		err = fmt.Errorf("%w\n%s", err, out)
+	case exit != 0:
+		err = fmt.Errorf("%s: exit code %d\n%s", command, exit, out)
 	}
 	return out, err
 }
