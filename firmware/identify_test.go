@@ -49,7 +49,7 @@ func occupy(t *testing.T, b *bench, phone *simPhone) (letGo func()) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	watched := make(chan bool)
+	watched := make(chan bool, 1) // takes the answer also when nobody asks for it
 	go func() {
 		bright := true
 		for ; ctx.Err() == nil; time.Sleep(20 * time.Millisecond) {
