@@ -17,14 +17,18 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // memory is a Memory that outlives a keeper, and notes what is saved.
 type memory struct {
-	kept  Remembered
-	saves []Remembered
-	fault error
+	kept      Remembered
+	saves     []Remembered
+	fault     error
+	meanwhile func() // runs in Save; nil for nothing
 }
 
 func (m *memory) Load() (Remembered, error) { return m.kept, nil }
 
 func (m *memory) Save(r Remembered) error {
+	if m.meanwhile != nil {
+		m.meanwhile()
+	}
 	if m.fault != nil {
 		return m.fault
 	}

@@ -72,12 +72,22 @@ func (k *Keeper) isolate(s *place, now time.Duration) {
 
 // end finishes a quarantine. The ladder begins anew in the phone's slot.
 func (k *Keeper) end(phone string, q *quarantine) {
+	k.lift(phone, q, k.o.Now())
+	q.dirty = true // a restart must not take the power of a phone that somebody has helped meanwhile
+	for _, s := range k.slots {
+		if s.phone == phone {
+			k.settle(s)
+		}
+	}
+}
+
+// lift is what follows from the end of a quarantine.
+func (k *Keeper) lift(phone string, q *quarantine, now time.Duration) {
 	q.ends, q.until = 0, 0
 	for _, s := range k.slots {
 		if s.phone == phone {
-			s.ladder = ladder{at: k.o.Now()}
-			s.care.release(k.o.Now())
-			k.settle(s)
+			s.ladder = ladder{at: now}
+			s.care.release(now)
 		}
 	}
 }
@@ -94,6 +104,7 @@ func (k *Keeper) forgive(s *place) {
 		k.end(s.phone, q)
 	}
 	if q.ends == 0 && s.wellAt > 0 && now-s.wellAt >= k.o.Config.Ladder.ProvenAfter.of() {
+		q.dirty = q.dirty || q.level != 0
 		q.level = 0
 	}
 }
@@ -103,26 +114,27 @@ func (k *Keeper) Quarantine(slot int, length time.Duration, by, reason string) e
 	if length < ShortestQuarantine || length > LongestQuarantine {
 		return fmt.Errorf("%w, not %v", ErrLength, length)
 	}
-	return k.change(slot, func(s *place, now time.Duration) {
+	return k.change(slot, func(phone string, now time.Duration) {
 		level := 0
-		if q := k.phones[s.phone]; q != nil {
+		if q := k.phones[phone]; q != nil {
 			level = q.level
 		}
-		k.phones[s.phone] = &quarantine{By: bounded(by), Reason: bounded(reason), term: term{ends: now + length}, level: level}
+		k.phones[phone] = &quarantine{By: bounded(by), Reason: bounded(reason), term: term{ends: now + length}, level: level}
 	})
 }
 
 // Release ends the quarantine of a slot's phone, on behalf of a person. It is on disk when it returns nil.
 func (k *Keeper) Release(slot int) error {
-	return k.change(slot, func(s *place, _ time.Duration) {
-		if q := k.phones[s.phone]; q != nil {
-			k.end(s.phone, q)
+	return k.change(slot, func(phone string, now time.Duration) {
+		if q := k.phones[phone]; q != nil {
+			k.lift(phone, q, now)
 		}
 	})
 }
 
 // change lets a person change the quarantine of a slot's phone: with all that follows from it, or, when it cannot be written down, nothing.
-func (k *Keeper) change(slot int, fn func(*place, time.Duration)) error {
+// Looks come and orders end while it is being written: fn changes things only then, and before that for the record alone.
+func (k *Keeper) change(slot int, fn func(phone string, now time.Duration)) error {
 	k.saving.Lock()
 	defer k.saving.Unlock()
 	k.mu.Lock()
@@ -131,25 +143,33 @@ func (k *Keeper) change(slot int, fn func(*place, time.Duration)) error {
 		k.mu.Unlock()
 		return fmt.Errorf("slot %d: %w", slot, ErrNoPhone)
 	}
-	phone := s.phone
-	before, path, drained, off := copied(k.phones[phone]), s.ladder, s.care.drained, copied(s.care.rest)
-	fn(s, k.o.Now())
-	k.settle(s)
-	r := Remembered{Slots: map[int]SlotRecord{slot: k.record(s)}, Phones: map[string]PhoneRecord{phone: k.phoneRecord(phone)}}
+	phone, now := s.phone, k.o.Now()
+	r := k.recordOf(s, func() { fn(phone, now) })
 	k.mu.Unlock()
 	if err := k.save(r); err != nil {
-		k.mu.Lock()
-		defer k.mu.Unlock()
-		if k.phones[phone] = before; before == nil {
-			delete(k.phones, phone)
-		}
-		if s.phone == phone {
-			s.ladder, s.care.drained, s.care.rest = path, drained, off
-		}
-		k.settle(s)
 		return fmt.Errorf("write down the quarantine of slot %d: %w", slot, err)
 	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	fn(phone, now)
+	k.phoneRecord(phone) // it is written down
+	for _, s := range k.slots {
+		k.settle(s) // the phone may be in another one by now
+	}
 	return nil
+}
+
+// recordOf gives the records of a slot and its phone as fn would make them, and leaves both as they are.
+func (k *Keeper) recordOf(s *place, fn func()) Remembered {
+	was, phone := *s, copied(k.phones[s.phone])
+	was.care.rest = copied(s.care.rest)
+	fn()
+	r := Remembered{Slots: map[int]SlotRecord{s.Slot: k.record(s)}, Phones: map[string]PhoneRecord{s.phone: k.phoneRecord(s.phone)}}
+	*s = was
+	if k.phones[s.phone] = phone; phone == nil {
+		delete(k.phones, s.phone)
+	}
+	return r
 }
 
 func copied[T any](p *T) *T {

@@ -231,3 +231,54 @@ func TestAReleaseThatCannotBeWrittenDownReleasesNothing(t *testing.T) {
 		t.Errorf("released: %v", b.acts)
 	}
 }
+
+// TestAnOrderThatEndsWhileAReleaseIsRefusedKeepsItsWait: the disk may take its time to refuse.
+func TestAnOrderThatEndsWhileAReleaseIsRefusedKeepsItsWait(t *testing.T) {
+	b := rack(t, 1)
+	b.pass(time.Minute)
+	b.phones[1] = offline(1)
+	var given []Order
+	b.helps = func(o Order) Outcome {
+		given = append(given, o)
+		return ""
+	}
+	for len(given) == 0 {
+		b.pass(b.step)
+	}
+	b.memory.fault = errors.New("disk full")
+	b.memory.meanwhile = func() { b.Done(given[0], Failed) }
+	if err := b.Release(1); !errors.Is(err, b.memory.fault) {
+		t.Fatalf("%v", err)
+	}
+	b.memory.fault, b.memory.meanwhile = nil, nil
+	if wait, want := b.at(1).ladder.at-b.now, b.conf.Ladder.step(given[0].Rung).Settle.of(); wait != want {
+		t.Errorf("after %s the next act comes in %v, must wait %v", given[0].Rung, wait, want)
+	}
+	if is := b.at(1).ladder; is.tries != 1 || is.from != given[0].Rung {
+		t.Errorf("its try does not count: %+v", is)
+	}
+}
+
+// TestWhatEndedAQuarantineEndsItForTheNextStartToo: the phone hung, a person gave it its power, and it is well. Its port must not go
+// dark again since rackd was restarted.
+func TestWhatEndedAQuarantineEndsItForTheNextStartToo(t *testing.T) {
+	b := rack(t, 1)
+	b.pass(time.Minute)
+	b.phones[1] = hung(1)
+	b.pass(15 * time.Minute) // quarantine for half an hour, power off
+	if !b.off[1] {
+		t.Fatalf("it does not drain: %v", b.acts)
+	}
+	b.phones[1], b.off[1] = fine(1), false
+	b.Lit(1)
+	b.pass(5 * time.Minute)
+	if b.state(1) != Well {
+		t.Fatalf("helped, it is %s", b.state(1))
+	}
+	b.acts = nil
+	b.restart(0)
+	b.pass(5 * time.Minute)
+	if b.state(1) != Well || len(b.acts) != 0 {
+		t.Errorf("after a restart it is %s: %v", b.state(1), b.acts)
+	}
+}

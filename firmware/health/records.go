@@ -262,7 +262,6 @@ func (k *Keeper) date(now time.Duration) {
 		}
 		if q.date(now, wall); now >= q.ends {
 			k.end(phone, q) // and the power that it took comes back
-			q.dirty = true
 		}
 	}
 }
