@@ -71,6 +71,11 @@ func (r *Rack) openHands(keeper *health.Keeper) (*occupied, error) {
 func (o *occupied) set(slot int, reason string, is bool) error {
 	o.saving.Lock()
 	defer o.saving.Unlock()
+	return o.note(slot, reason, is)
+}
+
+// note is set for who holds saving.
+func (o *occupied) note(slot int, reason string, is bool) error {
 	before := o.noted(slot)
 	why := without(before, reason)
 	if is {
@@ -94,7 +99,7 @@ func (o *occupied) set(slot int, reason string, is bool) error {
 	return nil
 }
 
-// apply has reasons count for this process.
+// apply has reasons count for this process. Saving is held.
 func (o *occupied) apply(slot int, why []string) {
 	o.mu.Lock()
 	o.why[slot] = why
@@ -103,10 +108,12 @@ func (o *occupied) apply(slot int, why []string) {
 }
 
 // forget ends a reason that does not hold, whatever the disk says: a slot that is noted there as dark, and has its power, is not dark
-// for the next start either.
+// for the next start either. One that somebody gives meanwhile comes after that.
 func (o *occupied) forget(slot int, reason string) {
-	if o.set(slot, reason, false) != nil {
-		o.overlook(slot, reason)
+	o.saving.Lock()
+	defer o.saving.Unlock()
+	if o.note(slot, reason, false) != nil {
+		o.apply(slot, without(o.noted(slot), reason))
 	}
 }
 
