@@ -16,5 +16,6 @@
 // instead of ready: its shell and files work, and it is looked at again.
 //
 // A task takes its slot's lease, works by means of package runner, and its result is in the database before anybody is
-// told. A Rack stops within five seconds: what does not end by then is abandoned, with a line in the log.
+// told. A Rack stops within five seconds, ten while power is being switched: what does not end by then is abandoned, with a line in
+// the log.
 package firmware

@@ -12,12 +12,14 @@
 // out what is to be done now. An Order is one act on one slot; whoever carries it out takes recovery's lease first and
 // reports with Done. What holds always:
 //
-//   - A slot that is leased, in maintenance or well gets no order of the ladder.
-//   - One order at a time for a hub. Its power is cycled only while two of its slots or more are lost and none is leased.
-//   - No more acts of a kind in 24 hours than the configuration allows, over restarts and kill -9 too: an order is on
-//     disk before it is given out, and an entry that cannot be dated counts as new.
+//   - A slot that is leased, in maintenance, switched off by a person or well gets no order of the ladder.
+//   - One order at a time for a hub. Its power is cycled only while two of its slots or more are lost and nobody has
+//     one, has hands in one or has switched one off.
+//   - No more acts of a kind in 24 hours than the configuration allows, over restarts and kill -9 too: an order that
+//     takes power, reboots or resets is on disk before it is given out, and an entry that cannot be dated counts as new.
+//   - A port that the rack has switched off for its phone's sake stays so over restarts, and no longer than it was to.
 //   - What one phone does changes nothing for the others.
 //
-// Battery care and the checks of the controller are in the same package: see Reading and Check. docs/health.md has the
+// Battery care and the checks of the controller are in the same package: see Keeper.Battery and Checks. docs/health.md has the
 // states, the ladder, the rules and every threshold.
 package health
