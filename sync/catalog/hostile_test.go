@@ -223,25 +223,27 @@ func TestDatesPastTheYear9999(t *testing.T) {
 	}
 	w.text = nil
 	w.want("a=1")
-	err := w.bucket.Update(func(b *bolt.Bucket) error {
-		var state map[string]json.RawMessage
-		if err := json.Unmarshal(b.Get([]byte("state")), &state); err != nil {
-			return err
-		}
-		state["issued"], state["expires"] = json.RawMessage("253402300800000"), json.RawMessage("9223372036854775807")
-		raw, err := json.Marshal(state)
+	for _, dates := range [][2]string{{"253402300800000", "9223372036854775807"}, {"253402300800000", "1"}, {"1", "253402300800000"}} {
+		err := w.bucket.Update(func(b *bolt.Bucket) error {
+			var state map[string]json.RawMessage
+			if err := json.Unmarshal(b.Get([]byte("state")), &state); err != nil {
+				return err
+			}
+			state["issued"], state["expires"] = json.RawMessage(dates[0]), json.RawMessage(dates[1])
+			raw, err := json.Marshal(state)
+			if err != nil {
+				return err
+			}
+			return b.Put([]byte("state"), raw)
+		})
 		if err != nil {
-			return err
+			t.Fatal(err)
 		}
-		return b.Put([]byte("state"), raw)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.restart()
-	w.want("a=1")
-	if _, err := json.Marshal(w.c.Status()); err != nil || w.c.Status().StaleSince.IsZero() {
-		t.Errorf("%+v: %v", w.c.Status(), err)
+		w.restart()
+		w.want("a=1")
+		if _, err := json.Marshal(w.c.Status()); err != nil || w.c.Status().StaleSince.IsZero() {
+			t.Errorf("issued %s, expires %s: %+v: %v", dates[0], dates[1], w.c.Status(), err)
+		}
 	}
 	w.sync()
 	w.want("a=2")
