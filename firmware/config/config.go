@@ -273,7 +273,7 @@ func read(path string) ([]byte, error) {
 	if len(data) > maxFile {
 		return nil, board.Fault{File: path, Text: fmt.Sprintf("the file is larger than %d bytes: is it a configuration?", maxFile)}
 	}
-	return data, nil
+	return board.Text(path, data)
 }
 
 // Files are the files and folders that the configuration names and rackd only reads, apart from the identity.

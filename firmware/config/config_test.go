@@ -212,6 +212,22 @@ func TestPicturesOfThePlannerAreChosen(t *testing.T) {
 	}
 }
 
+// TestAFileOfAnEditorOfWindows has a byte order mark, or is no UTF-8 at all.
+func TestAFileOfAnEditorOfWindows(t *testing.T) {
+	for text, want := range map[string]string{
+		"\ufeff[rack]\r\nname = 1\r\n": `c.toml:2:1: unknown key "rack.name"`,
+		"\xff\xfe[\x00":                "the file is in UTF-16: save it as UTF-8",
+	} {
+		path := filepath.Join(t.TempDir(), "c.toml")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Load(path); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
 func TestUnreadableFileIsSaid(t *testing.T) {
 	if _, err := Load(filepath.Join(t.TempDir(), "none.toml")); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)

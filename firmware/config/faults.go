@@ -19,7 +19,7 @@ func syntaxFaults(file string, err error) error {
 			line, column := e.Position()
 			faults = append(faults, board.Fault{
 				File: file, Line: line, Column: column,
-				Text: fmt.Sprintf("unknown key %q: remove it or correct its spelling", strings.Join(e.Key(), ".")),
+				Text: fmt.Sprintf("unknown key %.80q: remove it or correct its spelling", strings.Join(e.Key(), ".")),
 			})
 		}
 		return errors.Join(faults...)

@@ -1,6 +1,7 @@
 package board
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -210,7 +211,18 @@ func read(path string) ([]byte, error) {
 	if len(data) > maxFile {
 		return nil, fmt.Errorf("board file %s is larger than %d bytes: is it a board file?", path, maxFile)
 	}
-	return data, nil
+	return Text(path, data)
+}
+
+// Text is what is in a TOML file, without the byte order mark that editors of Windows begin it with. A file in UTF-16, as some of them
+// save it, is a Fault.
+func Text(path string, data []byte) ([]byte, error) {
+	for _, mark := range []string{"\xff\xfe", "\xfe\xff"} {
+		if bytes.HasPrefix(data, []byte(mark)) {
+			return nil, Fault{File: path, Text: "the file is in UTF-16: save it as UTF-8"}
+		}
+	}
+	return bytes.TrimPrefix(data, []byte("\ufeff")), nil
 }
 
 // Fault is one thing wrong in a board file.

@@ -88,6 +88,44 @@ func TestHugeFileIsRefused(t *testing.T) {
 	}
 }
 
+// TestAFileOfAnEditorOfWindows has a byte order mark and ends its lines with two characters, or is no UTF-8 at all.
+func TestAFileOfAnEditorOfWindows(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "b.toml")
+	load := func(text string) error {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Load(path)
+		return err
+	}
+	windows := "\ufeff" + strings.ReplaceAll(good, "\n", "\r\n")
+	if err := load(windows); err != nil {
+		t.Error(err)
+	}
+	draft, err := OpenDraft(path, "", "")
+	if err == nil {
+		err = draft.Add(Slot{Number: 9, Path: "1-1.4"})
+	}
+	if _, again := Load(path); err != nil || again != nil {
+		t.Errorf("a slot is added: %v, and then %v", err, again)
+	}
+	if err := load(windows + "colour = 1\r\n"); err == nil || !strings.Contains(err.Error(), `b.toml:13:1: unknown key "slot.colour"`) {
+		t.Errorf("%v", err)
+	}
+	for _, mark := range []string{"\xff\xfe", "\xfe\xff"} {
+		if err := load(mark + "n\x00a\x00"); err == nil || err.Error() != path+": the file is in UTF-16: save it as UTF-8" {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
+func TestAKeyThatIsFarTooLongIsCutInTheFault(t *testing.T) {
+	_, err := parse("b.toml", []byte(strings.Repeat("a.", 20000)+"b = 1\n"+good))
+	if err == nil || !strings.Contains(err.Error(), "remove it or mend its spelling") || len(err.Error()) > 200 {
+		t.Errorf("%.300v", err)
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(good))
 	f.Add([]byte("[[slot]]\n[slot.x]\n"))

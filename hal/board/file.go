@@ -187,7 +187,7 @@ func syntaxFaults(name string, err error) error {
 		var faults []error
 		for _, e := range strict.Errors {
 			line, column := e.Position()
-			faults = append(faults, Fault{name, line, column, fmt.Sprintf("unknown key %q: remove it or mend its spelling", strings.Join(e.Key(), "."))})
+			faults = append(faults, Fault{name, line, column, fmt.Sprintf("unknown key %.80q: remove it or mend its spelling", strings.Join(e.Key(), "."))})
 		}
 		return errors.Join(faults...)
 	}
