@@ -230,19 +230,32 @@ func TestAHubThatLosesAllItsPhonesIsNamed(t *testing.T) {
 	}
 }
 
-func TestAHubWithALeasedSlotIsNotCycled(t *testing.T) {
-	b := rack(t, 4)
-	b.pass(time.Minute)
-	b.Leased(4, true)
-	b.phones[1], b.phones[3] = gone(1), gone(3)
-	b.pass(20 * time.Minute)
-	if strings.Contains(strings.Join(b.acts, "\n"), "hub_cycle") || b.state(1) != Recovering {
-		t.Errorf("%s\n%s", b.state(1), strings.Join(b.acts, "\n"))
+// disturbed are what a hub's cycle would disturb in a slot.
+func disturbed(b *bench) map[string]func(is bool) {
+	return map[string]func(is bool){
+		"leased":                   func(is bool) { b.Leased(4, is) },
+		"in maintenance":           func(is bool) { b.Maintain(4, is) },
+		"switched off by a person": func(is bool) { b.Dark(4, is) },
 	}
-	b.Leased(4, false)
-	b.pass(3 * time.Minute)
-	if strings.Count(strings.Join(b.acts, "\n"), "hub_cycle") != 1 {
-		t.Errorf("the lease has ended:\n%s", strings.Join(b.acts, "\n"))
+}
+
+func TestAHubIsNotCycledWhereThatWouldDisturbASlot(t *testing.T) {
+	for what := range disturbed(nil) {
+		t.Run(what, func(t *testing.T) {
+			b := rack(t, 4)
+			b.pass(time.Minute)
+			disturbed(b)[what](true)
+			b.phones[1], b.phones[3] = gone(1), gone(3)
+			b.pass(20 * time.Minute)
+			if strings.Contains(strings.Join(b.acts, "\n"), "hub_cycle") || b.state(1) != Recovering {
+				t.Errorf("%s\n%s", b.state(1), strings.Join(b.acts, "\n"))
+			}
+			disturbed(b)[what](false)
+			b.pass(3 * time.Minute)
+			if strings.Count(strings.Join(b.acts, "\n"), "hub_cycle") != 1 {
+				t.Errorf("that is over:\n%s", strings.Join(b.acts, "\n"))
+			}
+		})
 	}
 }
 
