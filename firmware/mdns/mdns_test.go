@@ -38,6 +38,7 @@ type member struct {
 	lan    *lan
 	addr   netip.AddrPort
 	in     chan frame
+	broken chan struct{} // a read fails when it gives something
 	closed chan struct{}
 	once   sync.Once
 }
@@ -48,7 +49,7 @@ type frame struct {
 }
 
 func (l *lan) join(addr string, port uint16) *member {
-	m := &member{lan: l, addr: netip.AddrPortFrom(netip.MustParseAddr(addr), port), in: make(chan frame, 100), closed: make(chan struct{})}
+	m := &member{lan: l, addr: netip.AddrPortFrom(netip.MustParseAddr(addr), port), in: make(chan frame, 100), broken: make(chan struct{}, 1), closed: make(chan struct{})}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.members == nil {
@@ -62,6 +63,8 @@ func (m *member) Read(buf []byte) (int, netip.AddrPort, error) {
 	select {
 	case f := <-m.in:
 		return copy(buf, f.data), f.from, nil
+	case <-m.broken:
+		return 0, netip.AddrPort{}, errors.New("network is down")
 	case <-m.closed:
 		return 0, netip.AddrPort{}, net.ErrClosed
 	}
@@ -503,4 +506,74 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("%d questions and many records", len(m.Questions))
 		}
 	})
+}
+
+// TestASocketThatFailsIsOpenedAnew: its interface is there all the time.
+func TestASocketThatFailsIsOpenedAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &lan{}
+		_, stop := plug(t, &host{lan: l, addr: "192.0.2.7"}, "rack-1")
+		defer stop()
+		time.Sleep(4 * time.Second)
+		l.mu.Lock()
+		for m := range l.members {
+			m.broken <- struct{}{}
+		}
+		l.mu.Unlock()
+		time.Sleep(lookEvery + 4*time.Second)
+		began := time.Now()
+		l.join("192.0.2.9", port).send(t, question("rack-1.local.", dnsmessage.TypeA, dnsmessage.ClassINET))
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if got := l.said("192.0.2.7", began); !strings.Contains(got, "rack-1.local. A 120 true 192.0.2.7") {
+			t.Errorf("asked for its address it says %q", got)
+		}
+	})
+}
+
+// TestOnlyTheServicesPortDisputesAName: any program of a host may send from another (RFC 6762, section 6).
+func TestOnlyTheServicesPortDisputesAName(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &lan{}
+		r, stop := plug(t, &host{lan: l, addr: "192.0.2.7"}, "rack-1")
+		defer stop()
+		time.Sleep(4 * time.Second)
+		began := time.Now()
+		l.join("192.0.2.9", 40000).send(t, &dnsmessage.Message{Header: response, Answers: []dnsmessage.Resource{{
+			Header: dnsmessage.ResourceHeader{Name: dnsmessage.MustNewName("rack-1.local."), Type: dnsmessage.TypeA, Class: dnsmessage.ClassINET, TTL: 120},
+			Body:   &dnsmessage.AResource{A: [4]byte{192, 0, 2, 9}},
+		}}})
+		time.Sleep(4 * time.Second)
+		synctest.Wait()
+		if got := l.said("192.0.2.7", began); got != "" || r.Name() != "rack-1" {
+			t.Errorf("it is called %s, and says %q", r.Name(), got)
+		}
+	})
+}
+
+func TestAMessageOfFarTooMuchIsNotRead(t *testing.T) {
+	for _, c := range []struct {
+		questions, records int
+		read               bool
+	}{{maxQuestions, 0, true}, {maxQuestions + 1, 0, false}, {0, maxRecords, true}, {0, maxRecords + 1, false}} {
+		m := dnsmessage.Message{Header: response}
+		for range c.questions {
+			m.Questions = append(m.Questions, dnsmessage.Question{Name: dnsmessage.MustNewName("x."), Type: dnsmessage.TypeA, Class: dnsmessage.ClassINET})
+		}
+		for n := range c.records {
+			r := dnsmessage.Resource{Header: dnsmessage.ResourceHeader{Name: dnsmessage.MustNewName("x."), Class: dnsmessage.ClassINET}, Body: &dnsmessage.AResource{}}
+			if n%2 == 0 {
+				m.Answers = append(m.Answers, r)
+			} else {
+				m.Additionals = append(m.Additionals, r)
+			}
+		}
+		data, err := m.Pack()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := parse(data); (err == nil) != c.read {
+			t.Errorf("%d questions and %d records: %v", c.questions, c.records, err)
+		}
+	}
 }

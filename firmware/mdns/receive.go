@@ -79,8 +79,11 @@ func parse(data []byte) (dnsmessage.Message, error) {
 			if err == dnsmessage.ErrSectionDone {
 				break
 			}
-			if left--; err != nil || left < 0 {
-				return m, fmt.Errorf("records: %w", err)
+			if err != nil {
+				return m, err
+			}
+			if left--; left < 0 {
+				return m, fmt.Errorf("more than %d records", maxRecords)
 			}
 			switch h.Type {
 			case dnsmessage.TypeA, dnsmessage.TypeAAAA, dnsmessage.TypePTR, dnsmessage.TypeSRV, dnsmessage.TypeTXT:

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"regexp"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/net/dns/dnsmessage"
@@ -61,6 +62,7 @@ type link struct {
 	Link
 	socket Socket
 	gone   chan struct{} // closed when the link is: its reader stops
+	deaf   atomic.Bool   // its socket gives nothing any more
 	step   int
 	due    time.Time                      // of the step; zero if steady
 	owed   map[string]dnsmessage.Resource // shared answers that wait a little
@@ -162,7 +164,7 @@ func (r *Responder) untilDue() time.Duration {
 	return max(time.Until(next), 0)
 }
 
-// look opens links that are new and closes those that are gone.
+// look opens links that are new or whose socket has failed, and closes those that are gone.
 func (r *Responder) look() {
 	links, err := r.options.Network.Links()
 	if err != nil {
@@ -173,8 +175,11 @@ func (r *Responder) look() {
 	for _, l := range links {
 		key := l.key()
 		now[key] = true
-		if r.links[key] != nil {
-			continue
+		if known := r.links[key]; known != nil {
+			if !known.deaf.Load() {
+				continue
+			}
+			r.close(known)
 		}
 		s, err := r.options.Network.Open(l)
 		if err != nil {
@@ -210,12 +215,13 @@ func (l *link) begin(after time.Duration) {
 	clear(l.sent)
 }
 
-// read passes packets on until the link is closed. A socket that fails otherwise is left to the next look at interfaces.
+// read passes packets on until the link is closed. A socket that fails otherwise is opened anew by the next look at interfaces.
 func (r *Responder) read(l *link) {
 	buf := make([]byte, maxPacket)
 	for {
 		n, from, err := l.socket.Read(buf)
 		if err != nil {
+			l.deaf.Store(true)
 			<-l.gone
 			return
 		}
