@@ -5,12 +5,14 @@ import (
 	"io/fs"
 	"log/slog"
 	"maps"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"phonerack/firmware/action"
@@ -300,4 +302,20 @@ func TestAHolderIsNamedInTheReadersLanguage(t *testing.T) {
 			t.Errorf("why it cannot be pressed: %s", a.reason("zh", Snapshot{}, leased))
 		}
 	}
+}
+
+// TestGuessersAreBounded: who comes from many addresses, as slowly as he must, fills no memory.
+func TestGuessersAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate("123456")
+		for n := range 2 * maxGuessers {
+			time.Sleep(time.Minute / allTries)
+			if err := g.try(netip.AddrFrom4([4]byte{10, 0, byte(n >> 8), byte(n)}), nil, "000000"); !wire.Is(err, wire.PINWrong) {
+				t.Fatalf("guess %d: %v", n, err)
+			}
+			if len(g.bad) > maxGuessers {
+				t.Fatalf("%d addresses are remembered", len(g.bad))
+			}
+		}
+	})
 }

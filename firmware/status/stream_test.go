@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -224,6 +225,64 @@ func TestStreamsAreBounded(t *testing.T) {
 		cancel()
 		<-all[len(all)-1]
 	})
+}
+
+// unread is a stream whose browser reads nothing, and whose buffers are full.
+type unread struct {
+	*flow
+	until time.Time
+	gone  <-chan struct{}
+}
+
+func (u *unread) SetWriteDeadline(t time.Time) error { u.until = t; return nil }
+
+func (u *unread) Write([]byte) (int, error) {
+	var over <-chan time.Time
+	if !u.until.IsZero() {
+		over = time.After(time.Until(u.until))
+	}
+	select {
+	case <-over:
+		return 0, os.ErrDeadlineExceeded
+	case <-u.gone:
+		return 0, net.ErrClosed
+	}
+}
+
+// TestAStreamThatNobodyReadsEnds, and its place is free.
+func TestAStreamThatNobodyReadsEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench()
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		var all sync.WaitGroup
+		for range 6 {
+			r := httptest.NewRequestWithContext(ctx, "GET", "/events", nil)
+			r.Host, r.RemoteAddr = "192.168.1.20", b.from
+			all.Go(func() { b.page.ServeHTTP(&unread{flow: &flow{header: http.Header{}}, gone: ctx.Done()}, r) })
+		}
+		synctest.Wait()
+		if f, done := b.open(ctx, "/events", b.from); !ended(done) || f.code != http.StatusTooManyRequests {
+			t.Errorf("a seventh beside them: %d", f.code)
+		}
+		time.Sleep(15 * time.Second)
+		if f, done := b.open(ctx, "/events", b.from); ended(done) || f.code != 0 {
+			t.Errorf("after 15 s there is no place: %d", f.code)
+		}
+		cancel()
+		all.Wait()
+	})
+}
+
+// ended tells whether a stream's handler has returned, when nothing more happens.
+func ended(done <-chan struct{}) bool {
+	synctest.Wait()
+	select {
+	case <-done:
+		return true
+	default:
+		return false
+	}
 }
 
 // TestServeEndsWithItsContext, the streams too, on a real network.
