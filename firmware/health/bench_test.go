@@ -20,14 +20,14 @@ type memory struct {
 	kept      Remembered
 	saves     []Remembered
 	fault     error
-	meanwhile func() // runs in Save; nil for nothing
+	meanwhile func(Remembered) // runs in Save; nil for nothing
 }
 
 func (m *memory) Load() (Remembered, error) { return m.kept, nil }
 
 func (m *memory) Save(r Remembered) error {
 	if m.meanwhile != nil {
-		m.meanwhile()
+		m.meanwhile(r)
 	}
 	if m.fault != nil {
 		return m.fault

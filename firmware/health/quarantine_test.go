@@ -246,7 +246,7 @@ func TestAnOrderThatEndsWhileAReleaseIsRefusedKeepsItsWait(t *testing.T) {
 		b.pass(b.step)
 	}
 	b.memory.fault = errors.New("disk full")
-	b.memory.meanwhile = func() { b.Done(given[0], Failed) }
+	b.memory.meanwhile = func(Remembered) { b.Done(given[0], Failed) }
 	if err := b.Release(1); !errors.Is(err, b.memory.fault) {
 		t.Fatalf("%v", err)
 	}

@@ -2,6 +2,7 @@ package health
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -265,4 +266,45 @@ func wchar(t *testing.T) (n int64) {
 	}
 	t.Fatal("no wchar")
 	return 0
+}
+
+// TestWhatTheDiskRefusedOnceIsWrittenDownLater, without another reason to write.
+func TestWhatTheDiskRefusedOnceIsWrittenDownLater(t *testing.T) {
+	full := errors.New("disk full")
+	refuseOnce := func(b *bench, what func(Remembered) bool) (refused *bool) {
+		refused = new(bool)
+		b.memory.meanwhile = func(r Remembered) {
+			if b.memory.fault = nil; !*refused && what(r) {
+				b.memory.fault, *refused = full, true
+			}
+		}
+		return refused
+	}
+	slots := func(r Remembered) bool { return len(r.Slots) > 0 }
+
+	b := rack(t, 1)
+	refused := refuseOnce(b, slots)
+	b.pass(time.Minute)
+	if got := b.memory.kept.Slots[1].Phone; !*refused || got != "serial:S001" {
+		t.Errorf("refused %v: the phone of the slot is written down as %q", *refused, got)
+	}
+
+	refused = refuseOnce(b, slots)
+	b.phones[1] = gone(1)
+	if err := b.Forget(1); !errors.Is(err, full) {
+		t.Errorf("that it is forgotten was not written down, and it says %v", err)
+	}
+	b.pass(time.Minute)
+	if got := b.memory.kept.Slots[1].Phone; !*refused || got != "" {
+		t.Errorf("refused %v: the phone that was forgotten is written down as %q", *refused, got)
+	}
+
+	b = rack(t, 1)
+	b.pass(time.Minute)
+	b.phones[1] = hung(1)
+	refused = refuseOnce(b, func(r Remembered) bool { return len(r.Phones) > 0 })
+	b.pass(15 * time.Minute)
+	if got := b.memory.kept.Phones["serial:S001"]; !*refused || got.Left == 0 || b.state(1) != Quarantined {
+		t.Errorf("refused %v: it is %s, and written down is %+v", *refused, b.state(1), got)
+	}
 }
