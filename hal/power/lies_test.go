@@ -213,6 +213,25 @@ func TestAPortThatIsFoundOnAfterItsHubsResetIsNamed(t *testing.T) {
 	})
 }
 
+// TestHubsThatResetTogetherBlameNoPort: something that feeds them all had a reason of its own.
+func TestHubsThatResetTogetherBlameNoPort(t *testing.T) {
+	bubble(t, append(hub("A", "1-1", 2), hub("B", "1-2", 1)...), func(r *rack) {
+		if err := r.store.Save("A1", power.Record{On: false}); err != nil {
+			t.Fatal(err)
+		}
+		r.Supply = r.supply(1)
+		r.run(func() {
+			time.Sleep(time.Second) // it was switched off
+			r.bench.Reset("1-1")
+			r.bench.Reset("1-2")
+			time.Sleep(20 * time.Second)
+			if s := r.state("A1"); s.Cut == power.ResetsHub || r.bench.Powered("A1") {
+				t.Errorf("it has power: %v, %+v", r.bench.Powered("A1"), s)
+			}
+		})
+	})
+}
+
 // TestALieIsCheckedAgainWhenAPersonAsks replaces the hub by one that switches.
 func TestALieIsCheckedAgainWhenAPersonAsks(t *testing.T) {
 	for lie, port := range map[power.Cut]func(p *powertest.Port){
