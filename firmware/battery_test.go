@@ -170,7 +170,8 @@ func TestHeatStopsChargingAndTasks(t *testing.T) {
 	}
 }
 
-// TestARestingPhoneIsWokenByWhoWantsIt: a request of a person and tasks; and it rests again when nobody has used it for 10 minutes.
+// TestARestingPhoneIsWokenByWhoWantsIt: a request of a person and tasks; and it rests again when nobody has used it for 10 minutes, or for as long
+// as the configuration says.
 func TestARestingPhoneIsWokenByWhoWantsIt(t *testing.T) {
 	t.Parallel()
 	var c *scriptedCloud
@@ -213,6 +214,9 @@ func TestARestingPhoneIsWokenByWhoWantsIt(t *testing.T) {
 				}
 				charging(o)
 				clock.use(o)
+				if name == "a person" {
+					o.Config.Health.Battery.WantedFor = health.Duration(30 * time.Minute)
+				}
 				o.Outlets[0].Switch.(*socket).battery(level(85))
 				o.Outlets[1].Switch.(*socket).absent = true
 			})
@@ -228,6 +232,13 @@ func TestARestingPhoneIsWokenByWhoWantsIt(t *testing.T) {
 				t.Errorf("the port of a phone that is wanted was switched %s", got)
 			}
 			clock.on(11 * time.Minute)
+			if name == "a person" {
+				time.Sleep(500 * time.Millisecond)
+				if got := ports[1].switched(); got != "false true" {
+					t.Errorf("within the 30 minutes of the configuration the port was switched %s", got)
+				}
+				clock.on(20 * time.Minute)
+			}
 			b.health(1, health.Resting)
 		})
 	}

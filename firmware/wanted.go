@@ -28,9 +28,6 @@ func (c *care) closed(slot int) health.State {
 	return ""
 }
 
-// wantedFor is how long a phone that somebody has asked for keeps its power without being used.
-const wantedFor = 10 * time.Minute
-
 // wanted gives the phone in a slot whose power rests its power back, since somebody asks for it, and says so; nil if it does not
 // rest. Heat goes before.
 func (c *care) wanted(slot int) error {
@@ -88,7 +85,7 @@ func (c *care) unwanted(slot int, leased bool) {
 	c.mu.Lock()
 	since, is := c.awaited[slot]
 	now := c.rack.clock()
-	over := is && !leased && now-since > wantedFor
+	over := is && !leased && now-since > time.Duration(c.rack.config.Health.Battery.WantedFor)
 	switch {
 	case over:
 		delete(c.awaited, slot)

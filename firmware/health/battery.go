@@ -144,7 +144,7 @@ func doubt(r phone.Battery) string {
 
 // heat stops charging at one temperature and lets it go on at a lower one.
 func (c *care) heat(r phone.Battery, now time.Duration, b Battery) {
-	c.hotStops = recent(c.hotStops, now-day)
+	c.hotStops = recent(c.hotStops, now-b.HotWindow.of())
 	celsius, overheat := float64(r.Temperature)/10, r.Health == "overheat"
 	if r.Temperature == phone.Unknown && !overheat {
 		return

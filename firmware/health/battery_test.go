@@ -236,21 +236,28 @@ func TestABatteryThatEmptiesOnACableIsSaid(t *testing.T) {
 
 // openstf#426, #1151, flutter#140399: batteries swell.
 func TestFlutter140399_ABatteryThatIsHotAgainAndAgainMaySwell(t *testing.T) {
-	b := rack(t, 1, noPower)
-	b.step = 30 * time.Second
-	for i := range 3 {
-		b.pass(time.Hour)
-		b.Battery(1, charge(50, 375))
-		if b.has(1, "battery_swelling") != (i == 2) {
-			t.Errorf("after %d times", i+1)
-		}
-		b.pass(time.Hour)
-		b.Battery(1, charge(50, 340))
-	}
-	b.pass(24 * time.Hour)
-	b.Battery(1, charge(50, 340))
-	if b.has(1, "battery_swelling") {
-		t.Error("a cool day later")
+	for _, c := range []struct {
+		window time.Duration
+		want   bool // after three times in four hours
+	}{{day, true}, {5 * time.Hour, true}, {3 * time.Hour, false}} {
+		t.Run(c.window.String(), func(t *testing.T) {
+			b := rack(t, 1, noPower, func(b *bench) { b.conf.Battery.HotWindow = Duration(c.window) })
+			b.step = 30 * time.Second
+			for i := range 3 {
+				b.pass(time.Hour)
+				b.Battery(1, charge(50, 375))
+				if b.has(1, "battery_swelling") != (c.want && i == 2) {
+					t.Errorf("after %d times", i+1)
+				}
+				b.pass(time.Hour)
+				b.Battery(1, charge(50, 340))
+			}
+			b.pass(c.window)
+			b.Battery(1, charge(50, 340))
+			if b.has(1, "battery_swelling") {
+				t.Errorf("cool for %v", c.window)
+			}
+		})
 	}
 }
 

@@ -47,7 +47,8 @@ type Ladder struct {
 	Enabled     bool     `toml:"enabled"`
 	Actions     int      `toml:"actions"`      // at the same time on the whole rack; one a hub in any case
 	ProvenAfter Duration `toml:"proven_after"` // a phone that was well so long begins at the first rung again
-	Flaps       int      `toml:"flaps"`        // losses within an hour that make a cable suspect
+	Flaps       int      `toml:"flaps"`        // losses within flap_window that make a cable suspect
+	FlapWindow  Duration `toml:"flap_window"`
 	OffTime     Duration `toml:"off_time"`     // of a power cycle
 	LongestWait Duration `toml:"longest_wait"` // bound of the pause between two tries of a rung
 	Patience    Duration `toml:"patience"`     // how long a hub's cycle waits for the leases of its slots
@@ -87,7 +88,9 @@ type Battery struct {
 	CoolFor   Duration `toml:"cool_for"` // the same, after heat
 	CableDrop int      `toml:"cable_drop"`
 	CableTime Duration `toml:"cable_time"` // the level falls by cable_drop percent within it although powered: bad cable
-	HotStops  int      `toml:"hot_stops"`  // in 24 hours: the battery is suspect
+	HotStops  int      `toml:"hot_stops"`  // within hot_window: the battery is suspect
+	HotWindow Duration `toml:"hot_window"`
+	WantedFor Duration `toml:"wanted_for"` // a phone that rested and that somebody has asked for keeps its power so long without being used
 }
 
 // Phone has the other thresholds of a phone.
@@ -126,7 +129,7 @@ func Defaults() Config {
 	return Config{
 		Probe: Probe{Interval: minute / 2, Confirm: 2, FreshFor: 3 * minute},
 		Ladder: Ladder{
-			Enabled: true, Actions: 4, ProvenAfter: 10 * minute, Flaps: 3, OffTime: minute / 6, LongestWait: 30 * minute, Patience: 30 * minute,
+			Enabled: true, Actions: 4, ProvenAfter: 10 * minute, Flaps: 3, FlapWindow: hour, OffTime: minute / 6, LongestWait: 30 * minute, Patience: 30 * minute,
 			ResetModels: []string{},
 			Reopen:      Step{2, 24, minute / 6},
 			Resync:      Step{2, 24, minute / 6},
@@ -139,7 +142,7 @@ func Defaults() Config {
 		Quarantine: Quarantine{First: 30 * minute, Longest: 24 * hour},
 		Battery: Battery{
 			Interval: 15 * minute, Low: 30, High: 60, StopHot: 37, ResumeHot: 35, RestFor: 4 * hour, CoolFor: 15 * minute,
-			CableDrop: 5, CableTime: hour, HotStops: 3,
+			CableDrop: 5, CableTime: hour, HotStops: 3, HotWindow: 24 * hour, WantedFor: 10 * minute,
 		},
 		Phone: Phone{StorageFree: 10, StorageBytes: 500 << 20, KeyTouch: 144 * hour, KeyLapse: 168 * hour, CloseTCP: true, MendsPerDay: 6},
 		Rack: Rack{
@@ -171,6 +174,8 @@ func (c *Config) Faults() []Fault {
 	between(&f, "battery.cable_drop", c.Battery.CableDrop, 1, 50)
 	between(&f, "battery.cable_time", c.Battery.CableTime, 10*minute, 24*hour)
 	between(&f, "battery.hot_stops", c.Battery.HotStops, 1, 100)
+	between(&f, "battery.hot_window", c.Battery.HotWindow, hour, 168*hour)
+	between(&f, "battery.wanted_for", c.Battery.WantedFor, 5*minute, 24*hour) // a phone has 4 minutes to start
 	between(&f, "phone.storage_free", c.Phone.StorageFree, 0, 90)
 	between(&f, "phone.storage_bytes", c.Phone.StorageBytes, 0, 1<<40)
 	between(&f, "phone.key_touch", c.Phone.KeyTouch, 48*hour, c.Phone.KeyLapse-24*hour)
@@ -194,6 +199,7 @@ func (l *Ladder) check(f *faults) {
 	between(f, "ladder.actions", l.Actions, 1, 64)
 	between(f, "ladder.proven_after", l.ProvenAfter, minute, 24*hour)
 	between(f, "ladder.flaps", l.Flaps, 2, 100)
+	between(f, "ladder.flap_window", l.FlapWindow, 10*minute, 24*hour)
 	between(f, "ladder.off_time", l.OffTime, Duration(2*time.Second), 5*minute) // UH#23: less than 2 s does not debounce
 	between(f, "ladder.longest_wait", l.LongestWait, minute, 24*hour)
 	between(f, "ladder.patience", l.Patience, minute, 24*hour)

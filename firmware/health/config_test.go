@@ -44,6 +44,9 @@ func TestThresholdsThatDoHarmAreRefused(t *testing.T) {
 		{"ladder.off_time", func(c *Config) { c.Ladder.OffTime = Duration(1e9) }},         // UH#23
 		{"battery.stop_hot", func(c *Config) { c.Battery.StopHot = 46 }},                  // or the battery swells
 		{"battery.resume_hot", func(c *Config) { c.Battery.ResumeHot = 37 }},              // no hysteresis
+		{"battery.hot_window", func(c *Config) { c.Battery.HotWindow = hour / 2 }},        //
+		{"battery.wanted_for", func(c *Config) { c.Battery.WantedFor = 4 * minute }},      // it rests before it has started
+		{"ladder.flap_window", func(c *Config) { c.Ladder.FlapWindow = 25 * hour }},       //
 		{"battery.high", func(c *Config) { c.Battery.High = 31 }},                         //
 		{"battery.rest_for", func(c *Config) { c.Battery.RestFor = 121 * hour }},          // the key lapses
 		{"quarantine.longest", func(c *Config) { c.Quarantine.Longest = 121 * hour }},     // the key lapses

@@ -312,7 +312,7 @@ func (k *Keeper) confirm(s *place, is Diagnosis, now time.Duration) {
 		k.forgive(s)
 	case before != is:
 		if before == Fine && is.lost() {
-			s.losses = append(recent(s.losses, now-time.Hour), now)
+			s.losses = append(recent(s.losses, now-k.o.Config.Ladder.FlapWindow.of()), now)
 		}
 		s.wellAt = 0
 		s.ladder.spent, s.ladder.waits = false, 0

@@ -362,22 +362,33 @@ func TestNothingIsDoneThatCannotBeWrittenDown(t *testing.T) {
 
 // flutter#120452, #165129: "maybe the cable is bad".
 func TestFlutter120452_APhoneThatComesAndGoesHasABadCable(t *testing.T) {
-	b := rack(t, 1)
-	for range 3 {
-		b.phones[1] = fine(1)
-		b.pass(12 * time.Minute)
-		b.phones[1] = offline(1)
-		b.pass(65 * time.Second)
-	}
-	b.phones[1] = fine(1)
-	b.pass(time.Minute)
-	if !b.has(1, "cable_suspect") || b.state(1) != Attention {
-		st, _ := b.Status(1)
-		t.Errorf("%+v", st)
-	}
-	b.pass(time.Hour)
-	if b.state(1) != Well {
-		t.Errorf("an hour later %s", b.state(1))
+	for _, c := range []struct {
+		window time.Duration
+		want   bool // three losses, of which the first was 39 minutes ago
+	}{{time.Hour, true}, {40 * time.Minute, true}, {20 * time.Minute, false}} {
+		t.Run(c.window.String(), func(t *testing.T) {
+			b := rack(t, 1, func(b *bench) { b.conf.Ladder.FlapWindow = Duration(c.window) })
+			for range 3 {
+				b.phones[1] = fine(1)
+				b.pass(12 * time.Minute)
+				b.phones[1] = offline(1)
+				b.pass(65 * time.Second)
+			}
+			b.phones[1] = fine(1)
+			b.pass(time.Minute)
+			st, _ := b.Status(1)
+			if b.has(1, "cable_suspect") != c.want || (b.state(1) == Attention) != c.want {
+				t.Errorf("%+v", st)
+			}
+			if len(st.Others) > 0 && c.want {
+				if _, why, _ := st.Others[0].Say("en"); !strings.Contains(why, "lost 3 times within "+strings.TrimSuffix(strings.TrimSuffix(c.window.String(), "0s"), "0m")) {
+					t.Errorf("it says: %s", why)
+				}
+			}
+			if b.pass(c.window); b.state(1) != Well {
+				t.Errorf("%v later %s", c.window, b.state(1))
+			}
+		})
 	}
 }
 

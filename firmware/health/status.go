@@ -114,8 +114,9 @@ func (k *Keeper) status(s *place) Status {
 // extras are the findings about a phone besides its diagnosis.
 func (k *Keeper) extras(s *place, now time.Duration) []Finding {
 	all := append(s.care.list(), k.key(s, now)...)
-	if n := len(recent(slices.Clone(s.losses), now-time.Hour)); n >= k.o.Config.Ladder.Flaps {
-		all = append(all, finding("cable_suspect", map[string]any{"slot": s.Slot, "losses": n}))
+	window := k.o.Config.Ladder.FlapWindow.of()
+	if n := len(recent(slices.Clone(s.losses), now-window)); n >= k.o.Config.Ladder.Flaps {
+		all = append(all, finding("cable_suspect", map[string]any{"slot": s.Slot, "losses": n, "within": window}))
 	}
 	if f, is := portLie(s.lie, s.Slot); is {
 		all = append(all, f)
