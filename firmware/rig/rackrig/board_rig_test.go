@@ -253,7 +253,14 @@ func checkUnplug(t *testing.T, b board, p *rackrig.Phone) {
 		out, exit := b.ctl(t, "push", fmt.Sprint(p.Slot), "/tmp/large", "/data/local/tmp/cut")
 		ended <- end{out, exit, time.Now()}
 	}()
-	time.Sleep(1500 * time.Millisecond)
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) { // until some of it has come
+		if f, err := p.Android.Stat("/data/local/tmp/cut"); err == nil && f.Size() > 0 {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("nothing of the file has come within 30 s")
+		}
+	}
 	plugged := b.Plugged[p.Port]
 	pulled := time.Now()
 	if err := plugged.Unplug(); err != nil {
