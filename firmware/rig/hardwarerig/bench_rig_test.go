@@ -296,9 +296,12 @@ func (b *bench) names() (all []string) {
 }
 
 // watchdogs counts what the watchdog has done.
-func (b *bench) watchdogs() (n int) {
+func (b *bench) watchdogs() int { return b.happened("WATCHDOG") }
+
+// happened counts QEMU's events of a name.
+func (b *bench) happened(name string) (n int) {
 	for _, e := range b.Events() {
-		if e.Name == "WATCHDOG" {
+		if e.Name == name {
 			n++
 		}
 	}

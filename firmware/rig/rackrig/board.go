@@ -46,6 +46,7 @@ type BoardSpec struct {
 	Wires   bool
 	Modules []string
 	QEMU    []string
+	Append  []string
 }
 
 // Board is a rack on the emulated board.
@@ -79,7 +80,7 @@ func Boot(ctx context.Context, kit *rig.Kit, spec BoardSpec) (*Board, error) {
 	}
 	config := rig.BoardConfig{
 		Hubs: spec.Hubs, ReadOnlyRoot: true, Writable: []string{guestRuntime, guestScratch}, Memory: spec.Memory,
-		Wires: spec.Wires, Modules: spec.Modules, QEMU: spec.QEMU,
+		Wires: spec.Wires, Modules: spec.Modules, QEMU: spec.QEMU, Append: spec.Append,
 		Files: map[string]string{"/bin/rackd": programs.Rackd, "/bin/rackctl": programs.Rackctl},
 		Contents: map[string]string{
 			guestConfig: fmt.Sprintf("[rack]\nid = \"rig\"\nboard = \"board.toml\"\nstate = %q\nruntime = %q\n", guestState, guestRuntime),
