@@ -223,7 +223,7 @@ func TestDatesPastTheYear9999(t *testing.T) {
 	}
 	w.text = nil
 	w.want("a=1")
-	for _, dates := range [][2]string{{"253402300800000", "9223372036854775807"}, {"253402300800000", "1"}, {"1", "253402300800000"}} {
+	for _, dates := range [][2]string{{"253402300800000", "9223372036854775807"}, {"253402300800000", "1"}, {"1", "253402300800000"}, {"-9223372036854775808", "1"}, {"1", "-9223372036854775808"}} {
 		err := w.bucket.Update(func(b *bolt.Bucket) error {
 			var state map[string]json.RawMessage
 			if err := json.Unmarshal(b.Get([]byte("state")), &state); err != nil {

@@ -55,8 +55,8 @@ func (c *Catalog) load(b *bolt.Bucket) error {
 			c.state = state{}
 		}
 	}
-	if c.state.Issued > model.MaxTime || c.state.Expires > model.MaxTime {
-		c.log.Error("the applied manifest is of a date past the year 9999: its skills serve as stale, and the catalog is fetched anew", "issued_ms", c.state.Issued, "expires_ms", c.state.Expires)
+	if min(c.state.Issued, c.state.Expires) < 0 || max(c.state.Issued, c.state.Expires) > model.MaxTime {
+		c.log.Error("the applied manifest is of a date before 1970 or past the year 9999: its skills serve as stale, and the catalog is fetched anew", "issued_ms", c.state.Issued, "expires_ms", c.state.Expires)
 		c.state.Issued, c.state.Expires, c.whole = 0, 0, true
 	}
 	owner := c.o.Tenant + "/" + c.o.Rack
