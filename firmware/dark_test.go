@@ -36,7 +36,10 @@ func TestWhatAPersonHasSwitchedOffStaysOff(t *testing.T) {
 	if err := b.Call(t.Context(), "power_on", args, nil); err != nil {
 		t.Fatal(err)
 	}
-	if s := b.health(1, health.Well); s.Left != "" || acts(s) != "wake done" {
+	if s := b.slots()[0]; s.State == string(health.Resting) || s.State == string(health.Maintenance) {
+		t.Errorf("the order has been carried out, and the slot is held to be without power: %+v", s)
+	}
+	if s := b.health(1, health.Well); s.Left != "" || len(s.Others) > 0 {
 		t.Errorf("on: %+v", s)
 	}
 	if got := ports[1].switched(); got != "false true" {

@@ -171,16 +171,14 @@ func (c *care) Cycle(ctx context.Context, slot int, hub bool) error {
 	return errors.Join(err, c.light(o.Slots))
 }
 
-// light ends what switching off has begun, by whomever. For a slot that a person had switched off the keeper then orders the power on
-// itself, which is done already, and gives the phone its time to come back. Where it orders nothing, as in maintenance or for a
-// phone that rests, it is told: it would take a phone that it holds to be without power for one whose port cuts nothing.
+// light ends what switching off has begun, by whomever, and gives the phones their time to come back. The keeper is told at once: until
+// then it holds the phones to be without power, and takes one that comes back for one whose port cuts nothing.
 func (c *care) light(slots []int) error {
 	for _, n := range slots {
-		dark := c.hands.has(n, darkened)
 		if err := c.hands.set(n, darkened, false); err != nil {
 			return kept(err)
 		}
-		if (!dark || c.hands.of(0) != "" || c.hands.of(n) != "") && c.powered(n) {
+		if c.powered(n) {
 			c.keeper.Lit(n)
 		}
 	}

@@ -75,7 +75,7 @@ func (k *Keeper) Resting(slot int) (serial string, hot, is bool) {
 // Darkened tells that a person has the port switched off. As long as the slot is left alone for it, it stays so.
 func (k *Keeper) Darkened(slot int) {
 	k.with(slot, func(s *place, now time.Duration) {
-		s.care.power, s.care.relight, s.care.undecided = false, false, 0
+		s.care.power, s.care.relight, s.care.undecided, s.present = false, false, 0, 0
 		s.care.rest = &rest{term: term{ends: now}}
 	})
 }
